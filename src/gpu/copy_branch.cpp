@@ -30,9 +30,7 @@ struct CopyBranch::Side {
   bool may_serve(hipStream_t other, int of_device) const {
     if (device != of_device) return false;
     if (last_for == other) return true;
-    const hipError_t state = hipEventQuery(ends);
-    if (state == hipErrorNotReady) (void)hipGetLastError();
-    return state == hipSuccess;
+    return state_of(ends) == hipSuccess;
   }
 };
 

@@ -24,12 +24,9 @@ std::uint64_t word_of(int pe, int which) {
 
 // Words that the host and the device both reach.
 struct PinnedWords {
-  explicit PinnedWords(std::size_t n) {
-    void* memory = nullptr;
-    check(hipHostMalloc(&memory, n * sizeof(std::uint64_t), hipHostMallocDefault),
-          "take pinned host memory");
-    words = static_cast<std::uint64_t*>(memory);
-  }
+  explicit PinnedWords(std::size_t n)
+      : words(reinterpret_cast<std::uint64_t*>(
+            pin_memory(n * sizeof(std::uint64_t), hipHostMallocDefault))) {}
   PinnedWords(const PinnedWords&) = delete;
   PinnedWords& operator=(const PinnedWords&) = delete;
   ~PinnedWords() { (void)hipHostFree(words); }

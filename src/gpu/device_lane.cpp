@@ -13,9 +13,7 @@ namespace meshmem {
 DeviceLane::DeviceLane(int device) : device_(device) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
-  // Mapped is what makes it coherent on AMD GPUs: kernels store their answers there.
-  check(hipHostMalloc(&pinned_, kPinnedBytes, hipHostMallocPortable | hipHostMallocMapped),
-        "take pinned host memory");
+  pinned_ = pin_memory(kPinnedBytes);
 }
 
 hipStream_t DeviceLane::stream() {
@@ -31,19 +29,16 @@ std::byte* DeviceLane::piece() {
   if (!piece_) {
     const OnDevice current(device_);
     const RelaxedCapture allowed;
-    check(hipHostMalloc(&piece_, kPieceBytes, hipHostMallocPortable), "take pinned host memory");
+    piece_ = pin_memory(kPieceBytes, hipHostMallocPortable);
   }
-  return static_cast<std::byte*>(piece_);
+  return piece_;
 }
 
 void DeviceLane::mark(hipStream_t stream, int device) {
   const RelaxedCapture allowed;
   const OnDevice current(device);
   hipEvent_t& done = done_[device];
-  if (!done) {
-    check(hipEventCreateWithFlags(&done, hipEventDisableTiming), "make an event on device {}",
-          device);
-  }
+  if (!done) done = make_event(device);
   check(hipEventRecord(done, stream), "record an event on device {}", device);
   marked_ = done;
   marked_device_ = device;
@@ -56,8 +51,7 @@ void DeviceLane::wait_for_mark(const char* routine) {
   hipError_t state = hipErrorNotReady;
   wait_until_ready(
       [&] {
-        state = hipEventQuery(done);
-        if (state == hipErrorNotReady) (void)hipGetLastError();
+        state = state_of(done);
         return state != hipErrorNotReady;
       },
       [&] { return fmt::format("copies or kernels on device {} in {}", device, routine); });

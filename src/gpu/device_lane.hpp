@@ -45,8 +45,8 @@ class DeviceLane {
 
  private:
   int device_;
-  void* pinned_ = nullptr;
-  void* piece_ = nullptr;
+  std::byte* pinned_ = nullptr;
+  std::byte* piece_ = nullptr;
   hipEvent_t marked_ = nullptr;
   int marked_device_ = -1;
   std::map<int, hipEvent_t> done_;  // by device, whose streams alone can record it

@@ -8,6 +8,8 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include <cstddef>
+
 #include "base/error.hpp"
 
 namespace meshmem {
@@ -37,6 +39,29 @@ inline bool succeeds(hipError_t result) {
   if (result == hipSuccess) return true;
   (void)hipGetLastError();
   return false;
+}
+
+// Whether an event has come, as an error; hipErrorNotReady if not.
+inline hipError_t state_of(hipEvent_t event) {
+  const hipError_t state = hipEventQuery(event);
+  if (state == hipErrorNotReady) (void)hipGetLastError();
+  return state;
+}
+// An event of the current device, which is `device`.
+inline hipEvent_t make_event(int device) {
+  hipEvent_t event = nullptr;
+  check(hipEventCreateWithFlags(&event, hipEventDisableTiming), "make an event on device {}",
+        device);
+  return event;
+}
+
+// Host memory whose pages stay where they are. Mapped is what makes it coherent on AMD GPUs, where
+// kernels store there.
+inline std::byte* pin_memory(std::size_t bytes,
+                             unsigned flags = hipHostMallocPortable | hipHostMallocMapped) {
+  void* memory = nullptr;
+  check(hipHostMalloc(&memory, bytes, flags), "pin {} bytes of host memory", bytes);
+  return static_cast<std::byte*>(memory);
 }
 
 // Makes a device current for as long as this lives: programs may use others, and a thread that has

@@ -38,11 +38,7 @@ PinnedRoom::PinnedRoom(std::size_t bytes) : bytes_(bytes) {
   }
   const OnDevice current(device_transfer().device());
   const RelaxedCapture allowed;
-  void* memory = nullptr;
-  // Mapped is what makes it coherent on AMD GPUs: kernels store there.
-  check(hipHostMalloc(&memory, bytes, hipHostMallocPortable | hipHostMallocMapped),
-        "pin {} bytes of host memory", bytes);
-  memory_ = static_cast<std::byte*>(memory);
+  memory_ = pin_memory(bytes);
 }
 
 PinnedRoom::~PinnedRoom() {

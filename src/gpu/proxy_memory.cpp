@@ -25,11 +25,9 @@ struct ProxyRingMemory::Counters {
 
 void ProxyRingMemory::take_memory(std::size_t n_pes) {
   const OnDevice current(device_);
+  constexpr unsigned kFlags = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent;
+  pinned_ = reinterpret_cast<Pinned*>(pin_memory(sizeof(Pinned), kFlags));
   void* memory = nullptr;
-  check(hipHostMalloc(&memory, sizeof(Pinned),
-                      hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent),
-        "take {} bytes of pinned host memory for the proxy", sizeof(Pinned));
-  pinned_ = static_cast<Pinned*>(memory);
   check(hipMalloc(&memory, sizeof(Counters) + n_pes + device::kTeamSlots),
         "take memory of device {} for the proxy", device_);
   counters_ = static_cast<Counters*>(memory);

@@ -67,18 +67,11 @@ bool StagedAccess::drive() {
 void StagedAccess::make_streams() {
   make_lane(copies_);
   make_lane(operations_);
-  const auto pinned = [](std::size_t bytes) {
-    void* memory = nullptr;
-    // Mapped is what makes it coherent on AMD GPUs: kernels store their answers there.
-    check(hipHostMalloc(&memory, bytes, hipHostMallocPortable | hipHostMallocMapped),
-          "take pinned host memory");
-    return static_cast<std::byte*>(memory);
-  };
-  for (Round& round : copies_.rounds) round.small = pinned(kPieceBytes);
+  for (Round& round : copies_.rounds) round.small = pin_memory(kPieceBytes);
   for (Round& round : operations_.rounds)
-    round.operations =
-        reinterpret_cast<device::Operation*>(pinned(kOperationsOfPage * sizeof(device::Operation)));
-  std::byte* const pieces = pinned(kPieces * kPieceBytes);
+    round.operations = reinterpret_cast<device::Operation*>(
+        pin_memory(kOperationsOfPage * sizeof(device::Operation)));
+  std::byte* const pieces = pin_memory(kPieces * kPieceBytes);
   has_streams_ = true;
   const std::lock_guard lock(mutex_);
   for (int i = 0; i < kPieces; ++i)
@@ -87,9 +80,7 @@ void StagedAccess::make_streams() {
 
 void StagedAccess::make_lane(Lane& lane) {
   check(create_urgent_stream(&lane.stream), "make a stream on device {}", device_);
-  for (Round& round : lane.rounds)
-    check(hipEventCreateWithFlags(&round.done, hipEventDisableTiming), "make an event on device {}",
-          device_);
+  for (Round& round : lane.rounds) round.done = make_event(device_);
 }
 
 void StagedAccess::take_submitted() {
@@ -106,11 +97,8 @@ bool StagedAccess::end_rounds(Lane& lane) {
   bool any = false;
   for (; lane.ended != lane.begun; ++lane.ended, any = true) {
     Round& round = lane.round(lane.ended);
-    const hipError_t state = hipEventQuery(round.done);
-    if (state == hipErrorNotReady) {
-      (void)hipGetLastError();
-      break;
-    }
+    const hipError_t state = state_of(round.done);
+    if (state == hipErrorNotReady) break;
     check(state, "do work for other machines on device {}", device_);
     finish(round);
     round.works.clear();

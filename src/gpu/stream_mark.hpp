@@ -18,8 +18,7 @@ class StreamMark {
  public:
   explicit StreamMark(int device) : device_(device) {
     const OnDevice current(device_);
-    check(hipEventCreateWithFlags(&event_, hipEventDisableTiming), "make an event on device {}",
-          device_);
+    event_ = make_event(device_);
   }
   ~StreamMark() { (void)hipEventDestroy(event_); }
   StreamMark(const StreamMark&) = delete;
@@ -35,9 +34,7 @@ class StreamMark {
   bool may_be_asked() const { return !kQueriesEndCaptures || !is_captured(stream_); }
   bool is_over() const {
     const RelaxedCapture allowed;
-    const hipError_t state = hipEventQuery(event_);
-    if (state == hipErrorNotReady) (void)hipGetLastError();
-    return state != hipErrorNotReady;
+    return state_of(event_) != hipErrorNotReady;
   }
   // Returns when the work before the mark is over.
   void wait(const char* routine) const {
@@ -45,8 +42,7 @@ class StreamMark {
     hipError_t state = hipErrorNotReady;
     wait_until_ready(
         [&] {
-          state = hipEventQuery(event_);
-          if (state == hipErrorNotReady) (void)hipGetLastError();
+          state = state_of(event_);
           return state != hipErrorNotReady;
         },
         [&] { return fmt::format("the work on a stream of device {}, in {}", device_, routine); });
