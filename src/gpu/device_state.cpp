@@ -10,8 +10,7 @@
 
 #include "device/launch.hpp"
 #include "gpu/device_target.hpp"
-#include "gpu/hip_error.hpp"
-#include "gpu/kernel_memory.hpp"
+#include "gpu/device_transfer.hpp"
 #include "gpu/modules.hpp"
 
 namespace meshmem {

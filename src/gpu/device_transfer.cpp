@@ -78,24 +78,24 @@ hipStream_t DeviceTransfer::stream_for(const DevicePlace& there) {
   return stream;
 }
 
-void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
+void DeviceTransfer::begin(void* to, const void* from, std::size_t bytes) {
   const OnDevice current(device_);
   const RelaxedCapture allowed;
   check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, own_stream()), "copy {} bytes", bytes);
+}
+
+void DeviceTransfer::issue_copy(void* to, const void* from, std::size_t bytes) {
+  begin(to, from, bytes);
   count_issued();
 }
 
 void DeviceTransfer::copy(void* to, const void* from, std::size_t bytes, const char* routine) {
-  const OnDevice current(device_);
-  const RelaxedCapture allowed;
-  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, own_stream()), "copy {} bytes", bytes);
+  begin(to, from, bytes);
   lane()->wait_for(stream_, device_, routine);
 }
 
 void DeviceTransfer::begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes) {
-  const OnDevice current(device_);
-  const RelaxedCapture allowed;
-  check(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, own_stream()), "copy {} bytes", bytes);
+  begin(to, from, bytes);
   lane->mark(stream_, device_);
 }
 
@@ -209,6 +209,20 @@ void wait_for_device(int device, const char* routine) {
   if (error == hipErrorStreamCaptureUnsupported || error == hipErrorStreamCaptureImplicit)
     fatal("{}: a stream of device {} is being captured; end the capture first", routine, device);
   check(error, "wait for the streams of device {} in {}", device, routine);
+}
+
+void write_for_kernels(void* dest, const void* source, std::size_t bytes) {
+  if constexpr (kDevicesAreProcessors)
+    std::memcpy(dest, source, bytes);
+  else
+    device_transfer().copy(dest, source, bytes, "the tables of kernels");
+}
+
+void clear_for_kernels(void* memory, std::size_t bytes) {
+  if constexpr (kDevicesAreProcessors)
+    std::memset(memory, 0, bytes);
+  else
+    device_transfer().clear(memory, bytes, "the tables of kernels");
 }
 
 hipError_t copy_to_pe(std::byte* address, std::size_t bytes, int pe, hipStream_t stream) {

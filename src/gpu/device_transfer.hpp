@@ -89,6 +89,7 @@ class DeviceTransfer {
 
  private:
   void count_issued();
+  void begin(void* to, const void* from, std::size_t bytes);
   void begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes);
   // For work that goes behind what the processor has stored.
   hipStream_t own_stream();
@@ -108,6 +109,12 @@ void wait_for_device(int device, const char* routine);
 
 // Copies `bytes` bytes of symmetric device memory to the same place of PE `pe`, on the stream.
 hipError_t copy_to_pe(std::byte* address, std::size_t bytes, int pe, hipStream_t stream);
+
+// Writes memory that kernels read: the tables of DeviceState, and the states of modules. It is
+// written when the call returns, which waits for none of the program's kernels. Where device memory
+// is host memory both use no stream: programs may make thousands of teams.
+void write_for_kernels(void* dest, const void* source, std::size_t bytes);
+void clear_for_kernels(void* memory, std::size_t bytes);
 
 // Lives for ever, as streams must.
 DeviceTransfer& device_transfer();

@@ -11,8 +11,7 @@
 
 #include "base/error.hpp"
 #include "gpu/device_target.hpp"
-#include "gpu/hip_error.hpp"
-#include "gpu/kernel_memory.hpp"
+#include "gpu/device_transfer.hpp"
 
 // The linker's names for where the library begins and ends.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;  // NOLINT(*-reserved-*)

@@ -8,8 +8,7 @@
 
 #include "device/state.hpp"
 #include "gpu/device_target.hpp"
-#include "gpu/hip_error.hpp"
-#include "gpu/kernel_memory.hpp"
+#include "gpu/device_transfer.hpp"
 
 namespace meshmem {
 
