@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "api/entry.hpp"
+#include "collectives/combine.hpp"
 #include "collectives/device/short_floats.hpp"
 #include "core/stream_transfers.hpp"
 #include "device/operations.hpp"
@@ -192,18 +193,18 @@ int combine(const char* routine, shmem_team_t team, const Combining& row, void* 
   }
 #define REDUCTION(name, op) \
   COMBINING(name##_reduce, op, reduce) COMBINING(name##_reduce_scatter, op, reduce_scatter)
-REDUCTION(sum, (kernel_reduction<Sum, E>()))
-REDUCTION(prod, (kernel_reduction<Product, E>()))
-REDUCTION(max, (kernel_reduction<Max, E>()))
-REDUCTION(min, (kernel_reduction<Min, E>()))
-REDUCTION(and, (kernel_reduction<And, E>()))
-REDUCTION(or, (kernel_reduction<Or, E>()))
-REDUCTION(xor, (kernel_reduction<Xor, E>()))
-REDUCTION(avg, kernel_average<E>())
+REDUCTION(sum, (reduction<Sum, E>()))
+REDUCTION(prod, (reduction<Product, E>()))
+REDUCTION(max, (reduction<Max, E>()))
+REDUCTION(min, (reduction<Min, E>()))
+REDUCTION(and, (reduction<And, E>()))
+REDUCTION(or, (reduction<Or, E>()))
+REDUCTION(xor, (reduction<Xor, E>()))
+REDUCTION(avg, average<E>())
 COMBINING(maxloc_reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()), reduce)
 COMBINING(minloc_reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()), reduce)
-COMBINING(sum_inscan, (kernel_reduction<Sum, E>()), inscan)
-COMBINING(sum_exscan, (kernel_reduction<Sum, E>()), exscan)
+COMBINING(sum_inscan, (reduction<Sum, E>()), inscan)
+COMBINING(sum_exscan, (reduction<Sum, E>()), exscan)
 #undef REDUCTION
 #undef COMBINING
 

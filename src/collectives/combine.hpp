@@ -77,7 +77,7 @@ struct Product {
   static constexpr auto kKernelOp = device::ReduceOp::prod;
   template <typename T>
   static T apply(T a, T b) {
-    if constexpr (sizeof(T) < sizeof(int)) {
+    if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(int)) {
       return static_cast<T>(static_cast<unsigned>(a) *
                             static_cast<unsigned>(b));  // not as int, which could overflow
     } else {

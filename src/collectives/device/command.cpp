@@ -19,20 +19,6 @@ using device::ElemType;
 using device::ProxyCommand;
 using device::ReduceOp;
 
-template <typename Op, typename Short>
-void combine_short(void* dest, const void* a, const void* b, std::size_t count) {
-  auto* to = static_cast<Short*>(dest);
-  const auto *left = static_cast<const Short*>(a), *right = static_cast<const Short*>(b);
-  for (std::size_t i = 0; i < count; ++i)
-    to[i] = Short::of(Op::apply(static_cast<float>(left[i]), static_cast<float>(right[i])));
-}
-template <typename Short>
-void divide_short(void* elems, std::size_t count, int n) {
-  auto* to = static_cast<Short*>(elems);
-  for (std::size_t i = 0; i < count; ++i)
-    to[i] = Short::of(static_cast<float>(to[i]) / static_cast<float>(n));
-}
-
 template <typename Short>
 void widen_short(void* wide, const void* elems, std::size_t count) {
   auto* to = static_cast<float*>(wide);
@@ -45,45 +31,8 @@ void narrow_short(void* elems, const void* wide, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     float value;
     std::memcpy(&value, static_cast<const std::byte*>(wide) + i * sizeof value, sizeof value);
-    const Short rounded = Short::of(value);
+    const Short rounded(value);
     std::memcpy(static_cast<std::byte*>(elems) + i * sizeof rounded, &rounded, sizeof rounded);
-  }
-}
-template <typename Short>
-const Carrier* carrier_of(const Reduction& as_float) {
-  static const Carrier sum{reduction<Sum, float>().combine, sizeof(float), &widen_short<Short>,
-                           &narrow_short<Short>};
-  static const Carrier product{reduction<Product, float>().combine, sizeof(float),
-                               &widen_short<Short>, &narrow_short<Short>};
-  static const Carrier mean{average<float>().combine, sizeof(float), &widen_short<Short>,
-                            &narrow_short<Short>, average<float>().finish};
-  return as_float.finish ? &mean : as_float.combine == product.combine ? &product : &sum;
-}
-
-// Sums and products are formed in float, and rounded once, as kernels do it.
-template <typename Short>
-Reduction short_reduction(ReduceOp op) {
-  constexpr auto kType = std::is_same_v<Short, Half> ? ElemType::f16 : ElemType::bf16;
-  const auto with = [op](Combine combine) { return Reduction{combine, sizeof(Short), op, kType}; };
-  const auto carried = [&](Combine combine, const Reduction& as_float) {
-    Reduction reduction = with(combine);
-    reduction.carrier = carrier_of<Short>(as_float);
-    return reduction;
-  };
-  switch (op) {
-    case ReduceOp::prod:
-      return carried(&combine_short<Product, Short>, reduction<Product, float>());
-    case ReduceOp::min:
-      return with(&combine_short<Min, Short>);
-    case ReduceOp::max:
-      return with(&combine_short<Max, Short>);
-    case ReduceOp::avg: {
-      Reduction average_of_short = carried(&combine_short<Sum, Short>, average<float>());
-      average_of_short.finish = &divide_short<Short>;
-      return average_of_short;
-    }
-    default:
-      return carried(&combine_short<Sum, Short>, reduction<Sum, float>());
   }
 }
 
@@ -107,6 +56,32 @@ Reduction reduction_of(ReduceOp op) {
     if (op == ReduceOp::bit_xor) return reduction<Xor, T>();
   }
   return reduction<Sum, T>();
+}
+
+// Sums and products are formed in float, and rounded once, as kernels do it.
+template <typename Short>
+const Carrier* carrier_of(ReduceOp op) {
+  const auto by = [](const Reduction& as_float) {
+    return Carrier{as_float.combine, sizeof(float), &widen_short<Short>, &narrow_short<Short>,
+                   as_float.finish};
+  };
+  static const Carrier sum = by(reduction<Sum, float>()), mean = by(average<float>()),
+                       product = by(reduction<Product, float>());
+  switch (op) {
+    case ReduceOp::min:
+    case ReduceOp::max:
+      return nullptr;
+    case ReduceOp::prod:
+      return &product;
+    default:
+      return op == ReduceOp::avg ? &mean : &sum;
+  }
+}
+template <typename Short>
+Reduction short_reduction(ReduceOp op) {
+  Reduction reduction = reduction_of<Short>(op);
+  reduction.carrier = carrier_of<Short>(op);
+  return reduction;
 }
 
 template <typename T>

@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// half and bfloat16 as bits, since the C++ of the host has no such types, and reductions of all
-// types that kernels reduce, by kernels alone.
-// Invariant: rounding is to nearest, ties to even, as GPUs do it. Used by command.cpp and by
-// api/on_stream.cpp.
+// half and bfloat16 as bits, for reductions of them, since the C++ of the host has no such types.
+// Invariant: arithmetic is that of float, and rounding is to nearest, ties to even, as GPUs do it.
+// Used by command.cpp and by api/on_stream.cpp.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
-#include "collectives/combine.hpp"
+#include "device/operations.hpp"
 
 namespace meshmem {
 
 struct Bfloat16 {
   std::uint16_t bits;
 
+  Bfloat16() = default;
+  explicit Bfloat16(float value) : bits(rounded(value)) {}
   operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-  static Bfloat16 of(float value) {
+
+ private:
+  static std::uint16_t rounded(float value) {
     const auto all = std::bit_cast<std::uint32_t>(value);
-    if (std::isnan(value)) return {static_cast<std::uint16_t>(all >> 16 | 0x40)};
-    return {static_cast<std::uint16_t>((all + 0x7fff + (all >> 16 & 1)) >> 16)};
+    if (std::isnan(value)) return static_cast<std::uint16_t>(all >> 16 | 0x40);
+    return static_cast<std::uint16_t>((all + 0x7fff + (all >> 16 & 1)) >> 16);
   }
 };
 
 struct Half {
   std::uint16_t bits;
 
+  Half() = default;
+  explicit Half(float value) : bits(rounded(value)) {}
   operator float() const {
     const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1f;
     const std::uint32_t fraction = bits & 0x3ffu;
@@ -40,11 +44,13 @@ struct Half {
     }
     return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
   }
-  static Half of(float value) {
+
+ private:
+  static std::uint16_t rounded(float value) {
     const auto all = std::bit_cast<std::uint32_t>(value);
     const auto sign = static_cast<std::uint16_t>(all >> 16 & 0x8000u);
     const auto with_sign = [sign](std::uint32_t rest) {
-      return Half{static_cast<std::uint16_t>(sign | rest)};
+      return static_cast<std::uint16_t>(sign | rest);
     };
     if (std::isnan(value)) return with_sign(0x7e00u);
     const float magnitude = std::fabs(value);
@@ -56,26 +62,18 @@ struct Half {
   }
 };
 
-// Without a function to combine where the host has no such type.
-template <typename Op, typename E>
-constexpr Reduction kernel_reduction() {
-  if constexpr (std::is_same_v<E, Half> || std::is_same_v<E, Bfloat16>) {
-    return {
-        .combine = nullptr,
-        .elem_bytes = 2,
-        .kernel_op = Op::kKernelOp,
-        .kernel_type = std::is_same_v<E, Half> ? device::ElemType::f16 : device::ElemType::bf16};
-  } else {
-    return reduction<Op, E>();
-  }
+namespace device {
+
+template <>
+constexpr ElemType elem_type_of<Half>() {
+  return ElemType::f16;
 }
-template <typename E>
-constexpr Reduction kernel_average() {
-  Reduction result = kernel_reduction<Sum, E>();
-  result.kernel_op = device::ReduceOp::avg;
-  return result;
+template <>
+constexpr ElemType elem_type_of<Bfloat16>() {
+  return ElemType::bf16;
 }
 
+}  // namespace device
 }  // namespace meshmem
 
 #endif  // MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
