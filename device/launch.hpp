@@ -114,13 +114,28 @@ struct Plan {
   int blocks;
   int threads;
 };
-// hipErrorNotSupported for a type that kernels do not have (long double, complex). scatter: the
-// source has a block of `count` elements for each PE. count > 0.
-hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, ElemType type,
-                         void* dest, const void* source, std::size_t count, bool scatter,
-                         hipStream_t stream);
-hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const void* source,
-                       std::size_t count, bool inclusive, hipStream_t stream);
+// scatter: the source has a block of `count` elements for each PE. count > 0.
+struct ReduceLaunch {
+  const Plan& plan;
+  const TeamHandle& team;
+  ReduceOp op;
+  void* dest;
+  const void* source;
+  std::size_t count;
+  bool scatter;
+  hipStream_t stream;
+};
+struct ScanLaunch {
+  const TeamHandle& team;
+  void* dest;
+  const void* source;
+  std::size_t count;
+  bool inclusive;
+  hipStream_t stream;
+};
+// hipErrorNotSupported for a type that kernels do not have (long double, complex).
+hipError_t launch_reduce(const ReduceLaunch& job, ElemType type);
+hipError_t launch_scan(const ScanLaunch& job, ElemType type);
 
 // Data of several PEs, all of it within reach of this device.
 struct Sources {
@@ -131,8 +146,15 @@ struct Sources {
 // to[i] becomes the sources' elements i, combined in their order, by one device alone; an average
 // is a sum. wide: the elements of `to` are float, in which half and bfloat16 are combined. count >
 // 0.
-hipError_t launch_combine(const Sources& sources, ReduceOp op, ElemType type, void* to,
-                          std::size_t count, bool wide, hipStream_t stream);
+struct CombineLaunch {
+  const Sources& sources;
+  ReduceOp op;
+  void* to;
+  std::size_t count;
+  bool wide;
+  hipStream_t stream;
+};
+hipError_t launch_combine(const CombineLaunch& job, ElemType type);
 
 // For start-up: PE `pe` of n writes `pattern` into its own slab, and all read it through each
 // mapping; found[pe] is what lies at `word` of each copy. Device memory.

@@ -10,29 +10,20 @@
 namespace meshmem {
 namespace device {
 
-hipError_t launch_reduce(const Plan& plan, const TeamHandle& team, ReduceOp op, ElemType type,
-                         void* dest, const void* source, std::size_t count, bool scatter,
-                         hipStream_t stream) {
-  const ReduceLaunch job{plan, team, op, dest, source, count, scatter, stream};
+hipError_t launch_reduce(const ReduceLaunch& job, ElemType type) {
   if (is_located(type)) return launch_located(job, type);
   return with_type(type, [&job](auto given) {
     return ReductionKernels<typename decltype(given)::Type>::launch_reduce(job);
   });
 }
-
-hipError_t launch_scan(const TeamHandle& team, ElemType type, void* dest, const void* source,
-                       std::size_t count, bool inclusive, hipStream_t stream) {
-  return with_type(type, [&](auto given) {
-    return ReductionKernels<typename decltype(given)::Type>::launch_scan(
-        {team, dest, source, count, inclusive, stream});
+hipError_t launch_scan(const ScanLaunch& job, ElemType type) {
+  return with_type(type, [&job](auto given) {
+    return ReductionKernels<typename decltype(given)::Type>::launch_scan(job);
   });
 }
-
-hipError_t launch_combine(const Sources& sources, ReduceOp op, ElemType type, void* to,
-                          std::size_t count, bool wide, hipStream_t stream) {
-  return with_type(type, [&](auto given) {
-    return ReductionKernels<typename decltype(given)::Type>::launch_combine(
-        {sources, op, to, count, wide, stream});
+hipError_t launch_combine(const CombineLaunch& job, ElemType type) {
+  return with_type(type, [&job](auto given) {
+    return ReductionKernels<typename decltype(given)::Type>::launch_combine(job);
   });
 }
 

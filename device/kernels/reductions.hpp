@@ -12,34 +12,6 @@
 namespace meshmem {
 namespace device {
 
-// Arguments of launch_reduce(), launch_scan() and launch_combine(), but for the type.
-struct ReduceLaunch {
-  const Plan& plan;
-  const TeamHandle& team;
-  ReduceOp op;
-  void* dest;
-  const void* source;
-  std::size_t count;
-  bool scatter;
-  hipStream_t stream;
-};
-struct ScanLaunch {
-  const TeamHandle& team;
-  void* dest;
-  const void* source;
-  std::size_t count;
-  bool inclusive;
-  hipStream_t stream;
-};
-struct CombineLaunch {
-  const Sources& sources;
-  ReduceOp op;
-  void* to;
-  std::size_t count;
-  bool wide;
-  hipStream_t stream;
-};
-
 #if defined(MESHMEM_TARGET_IS_CPU)
 struct ReduceByOneThread {
   ReduceForm form;

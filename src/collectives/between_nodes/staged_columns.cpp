@@ -117,8 +117,9 @@ void StagedColumn::fetch_total(std::byte* to, const Range& chunk) {
     sources.at[sources.n++] = source + chunk.begin * op_.elem_bytes;
   const OnDevice current(device_transfer().device());
   const RelaxedCapture allowed;
-  check(device::launch_combine(sources, op_.kernel_op, op_.kernel_type, to, chunk.size(),
-                               op_.carrier != nullptr, fetching()->stream()),
+  check(device::launch_combine({sources, op_.kernel_op, to, chunk.size(), op_.carrier != nullptr,
+                                fetching()->stream()},
+                               op_.kernel_type),
         "start the kernel of {}", routine_);
 }
 

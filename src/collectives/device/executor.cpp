@@ -90,8 +90,9 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
   const auto* const from = static_cast<const std::byte*>(call.source);
   const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
                           std::size_t elems, bool scatters) {
-    return device::launch_reduce(by, handle, op.kernel_op, op.kernel_type, to + at, from + from_at,
-                                 elems, scatters, stream);
+    return device::launch_reduce(
+        {by, handle, op.kernel_op, to + at, from + from_at, elems, scatters, stream},
+        op.kernel_type);
   };
 
   const device::Plan ring{ReduceAlgorithm::ring, plan.blocks, plan.threads};
@@ -195,8 +196,9 @@ hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t s
                          team.n > 1 && call.count >= least && !device::is_located(op.kernel_type) &&
                          device_segments().all_for_kernels(call.dest, call.bytes());
   if (by_copies) return launch_ring_and_copies(plan, team, call, stream);
-  return device::launch_reduce(plan, handle_for_data(team), op.kernel_op, op.kernel_type, call.dest,
-                               call.source, call.count, scatters, stream);
+  return device::launch_reduce({plan, handle_for_data(team), op.kernel_op, call.dest, call.source,
+                                call.count, scatters, stream},
+                               op.kernel_type);
 }
 
 }  // namespace
@@ -219,8 +221,9 @@ hipError_t launch(const Team& team, const Collective& call, hipStream_t stream) 
       return launch_reduce(team, call, stream);
     case CollectiveKind::inscan:
     case CollectiveKind::exscan:
-      return device::launch_scan(kernel_handle(team), call.op->kernel_type, call.dest, call.source,
-                                 call.count, call.kind == CollectiveKind::inscan, stream);
+      return device::launch_scan({kernel_handle(team), call.dest, call.source, call.count,
+                                  call.kind == CollectiveKind::inscan, stream},
+                                 call.op->kernel_type);
     case CollectiveKind::alltoallv:
       return device::launch_alltoallv(handle_for_data(team), *call.varying, stream);
   }
