@@ -4,6 +4,8 @@
 // Invariant: each collective is one kernel. A block moves its slice of the bytes, on its channel,
 // and waits for no other block. The number of blocks depends only on values that all PEs have in
 // common.
+#include <optional>
+
 #include "device/collectives/alltoallv.hpp"
 #include "device/kernels/line_ends.hpp"
 #include "device/kernels/move_slices.hpp"
@@ -102,57 +104,50 @@ hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const E
                            : exchange_wide_lines_kernel<each_its_own, false>;
   return launch(kernel, shape.grid(), shape.threads, stream, team, hop, exchange);
 }
-#endif
 
-#if defined(MESHMEM_TARGET_IS_CUDA)
-// Whether it was launched so: if each block of threads has something to push between its lines.
+// Nothing unless each block of threads has something to push between its lines.
 template <bool each_its_own>
-bool try_line_ends(const TeamHandle& team, const Exchange& exchange, std::size_t bytes, bool even,
-                   hipStream_t stream, hipError_t* error) {
+std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& exchange,
+                                        std::size_t bytes, bool even, hipStream_t stream) {
   constexpr std::size_t kGrain = 16;
   const LineEnds ends = LineEnds::of(team.team.n);
   const std::size_t by_lines = LineEnds::bytes_of(ends.first + ends.last);
   if (team.team.n > kMostWithLineEnds<each_its_own> || ends.of_row() > team.space.wide_row ||
       bytes > SingleHop::kMost)
-    return false;
+    return std::nullopt;
   const Shape shape(bytes, kChannels, team.channels);
-  if (shape.slices.each * kGrain <= by_lines + kGrain) return false;
+  if (shape.slices.each * kGrain <= by_lines + kGrain) return std::nullopt;
   const SingleHop hop(team, shape.slices, RowsOfChannel::wide_lines(team.space));
   const auto kernel = even ? push_with_line_ends_kernel<each_its_own, true>
                            : push_with_line_ends_kernel<each_its_own, false>;
-  *error = launch(kernel, shape.grid(), kThreads, stream, team, hop, exchange, ends);
-  return true;
+  return launch(kernel, shape.grid(), kThreads, stream, team, hop, exchange, ends);
 }
 #endif
 
-// Whether it was launched so.
+// Nothing where the blocks do not fit.
 template <bool each_its_own>
-bool try_exchange(const TeamHandle& team, const Exchange& exchange, std::size_t bytes,
-                  hipStream_t stream, hipError_t* error) {
-  if (!team.has_all() || !kernels_are_wide()) return false;
+std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& exchange,
+                                       std::size_t bytes, hipStream_t stream) {
+  if (!team.has_all() || !kernels_are_wide()) return std::nullopt;
   const bool even = is_even(exchange.dest, exchange.source, bytes);
   if (bytes <= kMostByUnits) {
     const std::size_t of_block = bytes_of_unit_block(bytes);
     Shape shape(bytes, (bytes + of_block - 1) / of_block, team.channels);
     shape.use_threads(shape.units, shape.blocks > 1 ? 128 : 64, kThreads);
-    if (shape.units <= shape.threads && shape.units * kLineBytes <= team.space.packet_row) {
-      *error = launch_units<each_its_own>(shape, team, exchange, even, stream);
-      return true;
-    }
+    if (shape.units <= shape.threads && shape.units * kLineBytes <= team.space.packet_row)
+      return launch_units<each_its_own>(shape, team, exchange, even, stream);
   }
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (bytes <= most_by_wide_lines(team.team.n)) {
     Shape shape(bytes, bytes <= kFewBytes ? kChannels / 2 : kChannels, team.channels);
     const std::size_t lines = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
     shape.use_threads(lines * kLanesOfLine, 128, kMostThreadsOfTwoShotWide);
-    if (lines * kWideLineBytes <= team.space.wide_row) {
-      *error = launch_wide_lines<each_its_own>(shape, team, exchange, even, stream);
-      return true;
-    }
+    if (lines * kWideLineBytes <= team.space.wide_row)
+      return launch_wide_lines<each_its_own>(shape, team, exchange, even, stream);
   }
-  return try_line_ends<each_its_own>(team, exchange, bytes, even, stream, error);
+  return try_line_ends<each_its_own>(team, exchange, bytes, even, stream);
 #else
-  return false;
+  return std::nullopt;
 #endif
 }
 
@@ -166,8 +161,7 @@ hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* sourc
                            std::size_t bytes, hipStream_t stream) {
   const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
                           bytes, 0};
-  hipError_t error = hipSuccess;
-  if (try_exchange<false>(team, exchange, bytes, stream, &error)) return error;
+  if (const auto error = try_exchange<false>(team, exchange, bytes, stream)) return *error;
   return launch(fcollect_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
                 dest, source, bytes);
 }
@@ -180,8 +174,7 @@ hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* sourc
                            std::size_t block_bytes, hipStream_t stream) {
   const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
                           block_bytes, block_bytes};
-  hipError_t error = hipSuccess;
-  if (try_exchange<true>(team, exchange, block_bytes, stream, &error)) return error;
+  if (const auto error = try_exchange<true>(team, exchange, block_bytes, stream)) return *error;
   return launch(alltoall_kernel, blocks_for(team, block_bytes), any_threads(kMoveThreads), stream,
                 team, dest, source, block_bytes);
 }
