@@ -74,21 +74,21 @@ void DeviceLane::wait_for(hipStream_t stream, int device, const char* routine) {
   wait_for_mark(routine);
 }
 
-std::unique_ptr<DeviceLane> DeviceLanes::take() {
+DeviceLanes::Lane DeviceLanes::take() {
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
-      std::unique_ptr<DeviceLane> lane = std::move(free_.back());
+      DeviceLane* const lane = free_.back().release();
       free_.pop_back();
-      return lane;
+      return {lane, GiveBack{this}};
     }
   }
-  return std::make_unique<DeviceLane>(device_);
+  return {new DeviceLane(device_), GiveBack{this}};
 }
 
-void DeviceLanes::give_back(std::unique_ptr<DeviceLane> lane) {
-  const std::lock_guard lock(mutex_);
-  free_.push_back(std::move(lane));
+void DeviceLanes::GiveBack::operator()(DeviceLane* lane) const {
+  const std::lock_guard lock(lanes->mutex_);
+  lanes->free_.emplace_back(lane);
 }
 
 }  // namespace meshmem

@@ -56,9 +56,14 @@ class DeviceLane {
 // Lanes that no call uses now. They live for ever: calls may be under way while the process ends.
 class DeviceLanes {
  public:
+  struct GiveBack {
+    DeviceLanes* lanes;
+    void operator()(DeviceLane* lane) const;
+  };
+  using Lane = std::unique_ptr<DeviceLane, GiveBack>;  // one call's, for as long as it lasts
+
   void open(int device) { device_ = device; }
-  std::unique_ptr<DeviceLane> take();
-  void give_back(std::unique_ptr<DeviceLane> lane);
+  Lane take();
 
  private:
   int device_ = -1;

@@ -61,19 +61,8 @@ class DeviceTransfer {
                              std::uint64_t operand, std::uint64_t condition, const char* routine);
 
   // A stream, events and a pinned page for one call.
-  class Lane {
-   public:
-    explicit Lane(DeviceLanes& lanes) : lanes_(lanes), lane_(lanes.take()) {}
-    Lane(const Lane&) = delete;
-    Lane& operator=(const Lane&) = delete;
-    ~Lane() { lanes_.give_back(std::move(lane_)); }
-    DeviceLane* operator->() const { return lane_.get(); }
-
-   private:
-    DeviceLanes& lanes_;
-    std::unique_ptr<DeviceLane> lane_;
-  };
-  Lane lane() { return Lane(lanes_); }
+  using Lane = DeviceLanes::Lane;
+  Lane lane() { return lanes_.take(); }
 
   // Launches by launch(stream) on a stream of its own, and waits for the end. `what` names the
   // work.

@@ -158,13 +158,13 @@ void StagedColumn::close() {
 }
 
 void StagedColumn::mark(Copies& copies, const Lane& behind) {
-  (*copies.lane)->mark(behind->stream(), device_transfer().device());
+  copies.lane->mark(behind->stream(), device_transfer().device());
   copies.are_under_way = true;
 }
 
 void StagedColumn::await(Copies& copies) {
   if (!copies.are_under_way) return;
-  (*copies.lane)->wait_for_mark(routine_);
+  copies.lane->wait_for_mark(routine_);
   copies.are_under_way = false;
 }
 

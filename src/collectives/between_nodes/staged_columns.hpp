@@ -10,7 +10,6 @@
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "collectives/between_nodes/choice.hpp"
@@ -50,12 +49,12 @@ class StagedColumn : public ColumnMemory {
   using Lane = DeviceTransfer::Lane;
   // An event behind the copies of a chunk, and its kernel.
   struct Copies {
-    std::unique_ptr<Lane> lane{new Lane(device_transfer().lane())};
+    Lane lane = device_transfer().lane();
     bool are_under_way = false;
   };
   // Copies in order, apart from those of others.
-  const Lane& fetching() const { return *terms_[0].lane; }
-  const Lane& showing() const { return *results_[0].lane; }
+  const Lane& fetching() const { return terms_[0].lane; }
+  const Lane& showing() const { return results_[0].lane; }
 
   void fetch(int index, const schedule::Range& chunk);
   void fetch_total(std::byte* to, const schedule::Range& chunk);
