@@ -196,13 +196,13 @@ void Runtime::add_predefined_teams() {
 Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                         const shmem_team_config_t& config) {
   Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
-  device_state().add_team(team.for_kernels());
+  device_state().add_team(team.slot, team.me, team.pes);
   kernel_proxy_.note_team(slot, !team.is_on_one_node());
   return team;
 }
 
 void Runtime::remove_team(Team& team) {
-  device_state().remove_team(team.for_kernels());
+  device_state().remove_team(team.slot);
   teams_->remove(team);
 }
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "core/node_team.hpp"
-#include "gpu/kernel_team.hpp"
 #include "gpu/stream_mark.hpp"
 #include "shmem.h"
 
@@ -61,7 +60,6 @@ struct Team {
 
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
   int find_world_pe(int world_pe) const;  // the number in this team, -1 if it is no member
-  KernelTeam for_kernels() const { return {slot, me, pes}; }
 
   std::string text() const { return team_text(slot, n); }  // "SHMEM_TEAM_WORLD, 4 PEs"
   std::string call_text() const;  // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)"

@@ -158,41 +158,40 @@ void DeviceState::clear_slot(int slot) {
   }
 }
 
-void DeviceState::add_team(const KernelTeam& team) {
+void DeviceState::add_team(int slot, int me, std::span<const int> pes) {
   if (!is_open_) return;
   const std::lock_guard lock(mutex_);
-  clear_slot(team.slot);
-  if (int* pes = pes_of(team)) {
-    write_for_kernels(pes, team.pes.data(), sizeof(int) * team.pes.size());
-  }
-  const device::TeamView view{team.me, static_cast<int>(team.pes.size()), pes_of(team)};
-  write_for_kernels(views_ + team.slot, &view, sizeof view);
+  clear_slot(slot);
+  int* const there = place_of_pes(slot, pes);
+  if (there) write_for_kernels(there, pes.data(), pes.size_bytes());
+  const device::TeamView view{me, static_cast<int>(pes.size()), there};
+  write_for_kernels(views_ + slot, &view, sizeof view);
 }
 
-int* DeviceState::pes_of(const KernelTeam& team) const {
-  const bool is_world = std::is_sorted(team.pes.begin(), team.pes.end()) && team.pes.front() == 0 &&
-                        team.pes.back() == static_cast<int>(team.pes.size()) - 1;
+int* DeviceState::place_of_pes(int slot, std::span<const int> pes) const {
+  const bool is_world = std::is_sorted(pes.begin(), pes.end()) && pes.front() == 0 &&
+                        pes.back() == static_cast<int>(pes.size()) - 1;
   if (is_world) return nullptr;
-  return team_pes_ + static_cast<std::ptrdiff_t>(team.slot) * state_.n_pes;
+  return team_pes_ + static_cast<std::ptrdiff_t>(slot) * state_.n_pes;
 }
 
-device::TeamHandle DeviceState::kernel_handle(const KernelTeam& team) const {
+device::TeamHandle DeviceState::kernel_handle(int slot, int me, std::span<const int> pes) const {
   const device::SyncLayout& layout = state_.sync_layout;
-  const int n = static_cast<int>(team.pes.size());
+  const int n = static_cast<int>(pes.size());
   device::TeamHandle handle{
-      {team.me, n, pes_of(team)}, layout.channels_of(team.slot), layout.space(team.slot), {}};
+      {me, n, place_of_pes(slot, pes)}, layout.channels_of(slot), layout.space(slot), {}};
   for (int pe = 0; pe < std::min(n, device::kNearMembers); ++pe) {
-    const int world_pe = team.pes[static_cast<std::size_t>(pe)];
+    const int world_pe = pes[static_cast<std::size_t>(pe)];
     if (world_pe < device::kNearPes) handle.slab[pe] = state_.sync.near_copy[world_pe];
   }
   return handle;
 }
 
-void DeviceState::remove_team(const KernelTeam& team) {
+void DeviceState::remove_team(int slot) {
   if (!is_open_) return;
   const std::lock_guard lock(mutex_);
   const device::TeamView none{-1, 0, nullptr};
-  write_for_kernels(views_ + team.slot, &none, sizeof none);
+  write_for_kernels(views_ + slot, &none, sizeof none);
 }
 
 void DeviceState::free_rows(const std::vector<DeviceSegment>& segments) {

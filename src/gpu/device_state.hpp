@@ -10,12 +10,12 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "device/state.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/device_segments.hpp"
-#include "gpu/kernel_team.hpp"
 
 namespace meshmem {
 
@@ -39,10 +39,11 @@ class DeviceState {
   bool is_open() const { return is_open_; }
   const device::State& state() const { return state_; }
 
-  void add_team(const KernelTeam& team);
-  void remove_team(const KernelTeam& team);
+  // me: this PE's number in the team; pes: the world PE of each.
+  void add_team(int slot, int me, std::span<const int> pes);
+  void remove_team(int slot);
   // The handle that a kernel for the team gets.
-  device::TeamHandle kernel_handle(const KernelTeam& team) const;
+  device::TeamHandle kernel_handle(int slot, int me, std::span<const int> pes) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
   // Sets up to how many bytes users' kernels reduce by one shot and by two shots.
@@ -58,8 +59,8 @@ class DeviceState {
   void reset_flags(int slot, int channel, int channels);
   void clear_packets(int slot, int channel, int channels);
   void clear_slot(int slot);
-  // Where kernels find the world numbers of the team's PEs; null if they are the same.
-  int* pes_of(const KernelTeam& team) const;
+  // Where kernels find the world numbers of a team's PEs; null if they are the same.
+  int* place_of_pes(int slot, std::span<const int> pes) const;
   void free_rows(const std::vector<DeviceSegment>& segments);
   void fill_row(const DeviceSegment& segment);
 

@@ -53,7 +53,7 @@ int channels_of(const Team& team) {
 
 // The team as its kernels are handed it.
 device::TeamHandle kernel_handle(const Team& team) {
-  return runtime().device_state().kernel_handle(team.for_kernels());
+  return runtime().device_state().kernel_handle(team.slot, team.me, team.pes);
 }
 
 // The same for kernels that move data by many blocks, if the team has them.
