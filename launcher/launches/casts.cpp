@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `(const void*)kernel` becomes `noted_cast<const void*>(kernel)`, which notes the kernel's type,
 // so that it can be launched by its address. For anything but a kernel, noted_cast is a plain cast.
-#include <initializer_list>
 #include <unordered_set>
 
 #include "launches/edits.hpp"
@@ -25,24 +24,18 @@ class Casts {
   }
 
  private:
-  bool is_one_of(std::size_t at, std::initializer_list<std::string_view> words) const {
-    for (const std::string_view word : words) {
-      if (tokens_.is(at, word)) return true;
-    }
-    return false;
-  }
-
   // Notes the kernel's name: the first name before parentheses after the attribute of __global__.
   void note_kernel(std::size_t at) {
     if (!tokens_.is(at, "__attribute__") || !tokens_.is_adjacent_run(at + 1, "(())")) return;
-    for (std::size_t next = at + 5; next < tokens_.size() && !is_one_of(next, {";", "{", "="});) {
+    for (std::size_t next = at + 5;
+         next < tokens_.size() && !tokens_.is_one_of(next, {";", "{", "="});) {
       if (!tokens_.is(next, "(")) {
         ++next;
         continue;
       }
       std::size_t name = next - 1;
       if (tokens_.is(name, ">")) name = tokens_.begin_of_template_arguments(name) - 1;
-      if (tokens_.is_name(name) && !is_one_of(name, {"__attribute__", "__declspec"})) {
+      if (tokens_.is_name(name) && !tokens_.is_one_of(name, {"__attribute__", "__declspec"})) {
         kernels_.insert(tokens_.text(name));
         return;
       }
@@ -54,18 +47,16 @@ class Casts {
   // Notes where the first argument of a launch ends, if the launch takes a kernel as void*.
   void note_launch(std::size_t at) {
     if (!tokens_.is(at + 1, "(") ||
-        !is_one_of(at, {"hipLaunchKernel", "hipLaunchCooperativeKernel", "cudaLaunchKernel",
-                        "cudaLaunchCooperativeKernel", "nvshmemx_collective_launch"}))
+        !tokens_.is_one_of(at, {"hipLaunchKernel", "hipLaunchCooperativeKernel", "cudaLaunchKernel",
+                                "cudaLaunchCooperativeKernel", "nvshmemx_collective_launch"}))
       return;
     end_of_launched_ = at + 2;
-    while (end_of_launched_ < tokens_.size() && !is_one_of(end_of_launched_, {",", ")", ";"})) {
-      std::size_t end = end_of_launched_ + 1;
-      if (tokens_.is(end_of_launched_, "<") &&
-          tokens_.end_of_template_arguments(end_of_launched_) != kNone)
-        end = tokens_.end_of_template_arguments(end_of_launched_);
-      if (tokens_.is_opener(end_of_launched_) && tokens_.partner(end_of_launched_) != kNone)
-        end = tokens_.partner(end_of_launched_) + 1;
-      end_of_launched_ = end;
+    while (end_of_launched_ < tokens_.size() &&
+           !tokens_.is_one_of(end_of_launched_, {",", ")", ";"})) {
+      const std::size_t end = tokens_.is(end_of_launched_, "<")
+                                  ? tokens_.end_of_template_arguments(end_of_launched_)
+                                  : kNone;
+      end_of_launched_ = end != kNone ? end : tokens_.behind(end_of_launched_);
     }
   }
 
@@ -77,7 +68,7 @@ class Casts {
         ++voids;
       else if (tokens_.is(at, "*"))
         ++stars;
-      else if (!is_one_of(at, {"const", "volatile"}))
+      else if (!tokens_.is_one_of(at, {"const", "volatile"}))
         break;
     }
     return voids == 1 && stars == 1 ? at : kNone;
@@ -103,11 +94,11 @@ class Casts {
   // After these tokens, parentheses hold a function's parameters or an operator's operand.
   bool may_begin_cast(std::size_t at) const {
     return !tokens_.is_operand(at - 1) &&
-           !is_one_of(at - 1, {">", "]", "operator", "sizeof", "alignof", "decltype", "typeid",
-                               "noexcept"});
+           !tokens_.is_one_of(at - 1, {">", "]", "operator", "sizeof", "alignof", "decltype",
+                                       "typeid", "noexcept"});
   }
   bool may_follow(std::size_t at) const {
-    return is_one_of(at, {")", "]", "}", ",", ";", ":", "?", "=", "!"});
+    return tokens_.is_one_of(at, {")", "]", "}", ",", ";", ":", "?", "=", "!"});
   }
 
   // Whether a function-pointer type is written there: the operand is cast to another type then.

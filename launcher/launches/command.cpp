@@ -8,10 +8,6 @@
 namespace meshmem::launches {
 namespace {
 
-bool starts_with(std::string_view word, std::string_view with) {
-  return word.substr(0, with.size()) == with;
-}
-
 bool is_among(std::string_view words, std::string_view word) {
   std::string between = " ";
   between.append(word).append(" ");
@@ -28,14 +24,13 @@ constexpr std::string_view kOfLinking =
     " -c -S -fsyntax-only -shared -static -rdynamic -pie -no-pie -Xlinker -T -u -e -z ";
 
 bool is_of_linking(std::string_view word) {
-  return is_among(kOfLinking, word) || starts_with(word, "-l") || starts_with(word, "-L") ||
-         starts_with(word, "-Wl,") || starts_with(word, "-static-") ||
-         starts_with(word, "-fuse-ld=");
+  return is_among(kOfLinking, word) || word.starts_with("-l") || word.starts_with("-L") ||
+         word.starts_with("-Wl,") || word.starts_with("-static-") || word.starts_with("-fuse-ld=");
 }
 
 bool is_of_preprocessing(std::string_view word) {
-  return (starts_with(word, "-i") && word != "-isysroot") || starts_with(word, "-I") ||
-         starts_with(word, "-D") || starts_with(word, "-U") || starts_with(word, "-Wp,");
+  return (word.starts_with("-i") && word != "-isysroot") || word.starts_with("-I") ||
+         word.starts_with("-D") || word.starts_with("-U") || word.starts_with("-Wp,");
 }
 
 // Of another language than C++, by its name.
@@ -46,7 +41,7 @@ bool is_other_source(std::string_view word) {
 
 bool is_of_dependencies(std::string_view word) {
   return word == "-MD" || word == "-MMD" || word == "-MP" || word == "-MG" ||
-         starts_with(word, "-MF") || starts_with(word, "-MT") || starts_with(word, "-MQ");
+         word.starts_with("-MF") || word.starts_with("-MT") || word.starts_with("-MQ");
 }
 
 }  // namespace
@@ -57,8 +52,8 @@ Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), 
   for (std::size_t at = 0; at < words_.size(); ++at) {
     const std::string& word = words_[at];
     Role& role = roles_[at];
-    if (starts_with(word, "@")) continue;  // a file of words, which the compiler reads in both
-    if (!starts_with(word, "-") || word == "-") {
+    if (word.starts_with("@")) continue;  // a file of words, which the compiler reads in both
+    if (!word.starts_with("-") || word == "-") {
       is_other = is_other || word == "-";
       if (has_options) role = Role::kInput;
       if (language == "c++") sources_.push_back(at);
@@ -68,14 +63,13 @@ Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), 
     is_other = is_other || word == "-E" || word == "-M" || word == "-MM" || word == "-###";
     stops_at_object_ = stops_at_object_ || word == "-c";
     wants_dependencies_ = wants_dependencies_ || word == "-MD" || word == "-MMD";
-    names_their_file_ = names_their_file_ || starts_with(word, "-MF");
-    names_their_target_ =
-        names_their_target_ || starts_with(word, "-MT") || starts_with(word, "-MQ");
-    if (starts_with(word, "-x")) language = word.substr(2);
+    names_their_file_ = names_their_file_ || word.starts_with("-MF");
+    names_their_target_ = names_their_target_ || word.starts_with("-MT") || word.starts_with("-MQ");
+    if (word.starts_with("-x")) language = word.substr(2);
     if (is_of_linking(word)) role = Role::kLinking;
     if (is_of_preprocessing(word)) role = Role::kPreprocessing;
     if (is_of_dependencies(word)) role = Role::kDependencies;
-    const bool is_output = starts_with(word, "-o");
+    const bool is_output = word.starts_with("-o");
     if (is_output) {
       role = Role::kOutput;
       output_ = word.substr(2);
@@ -116,7 +110,7 @@ Words Command::preprocess(std::size_t source) const {
 bool Command::has_input_of_language(std::size_t behind) const {
   for (std::size_t at = behind + 1; at < words_.size(); ++at) {
     if (roles_[at] == Role::kInput) return true;
-    if (roles_[at] == Role::kOption && starts_with(words_[at], "-x")) return false;
+    if (roles_[at] == Role::kOption && words_[at].starts_with("-x")) return false;
   }
   return false;
 }

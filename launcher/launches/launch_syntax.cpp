@@ -35,11 +35,8 @@ class KernelExpression {
 
   // Whether `close` ends the condition of an if, for, while or switch: a statement begins after it.
   bool ends_condition(std::size_t close) const {
-    const std::size_t before = tokens_.partner(close) - 1;
-    for (const char* keyword : {"if", "constexpr", "for", "while", "switch"}) {
-      if (tokens_.is(before, keyword)) return true;
-    }
-    return false;
+    return tokens_.is_one_of(tokens_.partner(close) - 1,
+                             {"if", "constexpr", "for", "while", "switch"});
   }
 
   // `last` is a name or ends its template arguments.

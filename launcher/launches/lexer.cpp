@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launches/lexer.hpp"
-
+// Divides a preprocessed C++ source into tokens. Invariant: every step advances, whatever the text.
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
 #include <iterator>
 #include <string>
-#include <utility>
+
+#include "launches/tokens.hpp"
 
 namespace meshmem::launches {
 namespace {
@@ -25,27 +25,47 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 // Operators that contain a shorter operator. Those with << or >> are left out.
 constexpr std::string_view kOperators[] = {"...", "->*", "<=>", "::", "->", "<=", ">="};
 
-}  // namespace
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+  std::vector<Token> run();
+
+ private:
+  char peek(std::size_t ahead = 0) const;
+  bool starts_with(std::string_view what) const { return text_.substr(at_).starts_with(what); }
+  void skip_line();
+  void skip_to_behind(std::string_view what);
+  bool skip_blank_or_comment();
+  void read_directive();
+  void read_quoted(char quote);
+  void read_raw_string();
+  void read_number();
+  TokenKind read_token();
+  TokenKind read_name_or_text();
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool at_line_start_ = true, in_system_header_ = false;
+};
 
 std::vector<Token> Lexer::run() {
+  std::vector<Token> tokens;
   while (at_ < text_.size()) {
     if (skip_blank_or_comment()) continue;
     if (at_line_start_ && peek() == '#') {
       read_directive();
     } else {
       at_line_start_ = false;
-      read_token();
+      const std::size_t begin = at_;
+      const TokenKind kind = read_token();
+      tokens.push_back({begin, at_, kind, in_system_header_, kNone});
     }
   }
-  return std::move(tokens_);
+  return tokens;
 }
 
 char Lexer::peek(std::size_t ahead) const {
   return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-}
-
-bool Lexer::starts_with(std::string_view what) const {
-  return text_.substr(at_, what.size()) == what;
 }
 
 // Skips to the end of the line, but not over the newline.
@@ -122,48 +142,42 @@ void Lexer::read_number() {
   }
 }
 
-void Lexer::add(std::size_t begin, TokenKind kind) {
-  tokens_.push_back({begin, at_, kind, in_system_header_, kNone});
-}
-
-void Lexer::read_token() {
-  const std::size_t begin = at_;
+TokenKind Lexer::read_token() {
   const char c = peek();
   if (starts_name(c)) return read_name_or_text();
   if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
     read_number();
-    return add(begin, TokenKind::kNumber);
+    return TokenKind::kNumber;
   }
   if (c == '"' || c == '\'') {
     read_quoted(c);
-    return add(begin, TokenKind::kText);
+    return TokenKind::kText;
   }
-  read_punctuation();
+  const auto* const found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                         [this](std::string_view one) { return starts_with(one); });
+  at_ += found == std::end(kOperators) ? 1 : found->size();
+  return TokenKind::kPunctuation;
 }
 
 // Reads a name, or a string with a prefix.
-void Lexer::read_name_or_text() {
+TokenKind Lexer::read_name_or_text() {
   const std::size_t begin = at_;
   while (continues_name(peek())) ++at_;
   const std::string_view name = text_.substr(begin, at_ - begin);
   const char next = peek();
   if (next == '"' && is_one_of(name, {"R", "LR", "uR", "UR", "u8R"})) {
     read_raw_string();
-    return add(begin, TokenKind::kText);
+    return TokenKind::kText;
   }
   if ((next == '"' || next == '\'') && is_one_of(name, {"L", "u", "U", "u8"})) {
     read_quoted(next);
-    return add(begin, TokenKind::kText);
+    return TokenKind::kText;
   }
-  add(begin, TokenKind::kName);
+  return TokenKind::kName;
 }
 
-void Lexer::read_punctuation() {
-  const std::size_t begin = at_;
-  const auto* const found = std::find_if(std::begin(kOperators), std::end(kOperators),
-                                         [this](std::string_view one) { return starts_with(one); });
-  at_ += found == std::end(kOperators) ? 1 : found->size();
-  add(begin, TokenKind::kPunctuation);
-}
+}  // namespace
+
+std::vector<Token> read_tokens(std::string_view text) { return Lexer(text).run(); }
 
 }  // namespace meshmem::launches

@@ -13,10 +13,7 @@ namespace {
 std::size_t begin_of_attribute(const Tokens& tokens, std::size_t close) {
   const std::size_t open = tokens.partner(close);
   if (!tokens.is(close, ")") || open == kNone) return kNone;
-  for (const char* name : {"__attribute__", "__declspec", "alignas"}) {
-    if (tokens.is(open - 1, name)) return open - 1;
-  }
-  return kNone;
+  return tokens.is_one_of(open - 1, {"__attribute__", "__declspec", "alignas"}) ? open - 1 : kNone;
 }
 
 // The first token of the declaration that has this token among its specifiers.
@@ -40,14 +37,10 @@ std::size_t begin_of_declaration(const Tokens& tokens, std::size_t specifier) {
 
 // The [ after the first name that has one, or kNone.
 std::size_t find_dimension(const Tokens& tokens, std::size_t from) {
-  for (std::size_t at = from; at < tokens.size(); ++at) {
+  for (std::size_t at = from; at < tokens.size(); at = tokens.behind(at)) {
     if (tokens.is(at, "[") && tokens.is_name(at - 1)) return at;
-    if (tokens.is(at, ";") || tokens.is(at, "=") || tokens.is(at, "{") || tokens.is_closer(at))
-      return kNone;
-    if (tokens.is_opener(at)) {
-      if (tokens.partner(at) == kNone) return kNone;
-      at = tokens.partner(at);
-    }
+    const bool is_open = tokens.is_opener(at) && tokens.partner(at) == kNone;
+    if (is_open || tokens.is_closer(at) || tokens.is_one_of(at, {";", "=", "{"})) return kNone;
   }
   return kNone;
 }
@@ -57,10 +50,7 @@ bool rewrite_declarators(const Tokens& tokens, std::size_t dimension, Edits& edi
   for (;;) {
     const std::size_t name = dimension - 1;
     std::size_t end = dimension;
-    while (end < tokens.size() && !tokens.is(end, ";") && !tokens.is(end, ",")) {
-      if (tokens.is_opener(end) && tokens.partner(end) != kNone) end = tokens.partner(end);
-      ++end;
-    }
+    while (end < tokens.size() && !tokens.is_one_of(end, {";", ","})) end = tokens.behind(end);
     if (end >= tokens.size()) return false;
     edits.replace(name, "(&" + std::string(tokens.text(name)) + ")");
     edits.insert_before(end, " = ::hip_on_cpu::DynamicShared()");

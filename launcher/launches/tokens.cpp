@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launches/tokens.hpp"
 
+#include <algorithm>
 #include <unordered_set>
-
-#include "launches/lexer.hpp"
 
 namespace meshmem::launches {
 namespace {
@@ -26,7 +25,7 @@ bool is_keyword(std::string_view word) {
 
 }  // namespace
 
-Tokens::Tokens(std::string_view text) : text_(text), tokens_(Lexer(text).run()) {
+Tokens::Tokens(std::string_view text) : text_(text), tokens_(read_tokens(text)) {
   match_brackets();
 }
 
@@ -35,6 +34,10 @@ std::string_view Tokens::text(std::size_t at) const { return text(at, at + 1); }
 std::string_view Tokens::text(std::size_t first, std::size_t end) const {
   if (first >= size() || end > size() || first >= end) return {};
   return text_.substr(tokens_[first].begin, tokens_[end - 1].end - tokens_[first].begin);
+}
+
+bool Tokens::is_one_of(std::size_t at, std::initializer_list<std::string_view> wanted) const {
+  return std::find(wanted.begin(), wanted.end(), text(at)) != wanted.end();
 }
 
 bool Tokens::is_name(std::size_t at) const {
@@ -50,9 +53,6 @@ bool Tokens::is_operand(std::size_t at) const {
   return at < size() && (is_name(at) || tokens_[at].kind == TokenKind::kNumber ||
                          tokens_[at].kind == TokenKind::kText);
 }
-
-bool Tokens::is_opener(std::size_t at) const { return is(at, "(") || is(at, "[") || is(at, "{"); }
-bool Tokens::is_closer(std::size_t at) const { return is(at, ")") || is(at, "]") || is(at, "}"); }
 
 // A } ignores unmatched brackets before it, so that one mistake does not spoil the rest of the
 // source.

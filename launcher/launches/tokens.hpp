@@ -5,13 +5,28 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "launches/token.hpp"
-
 namespace meshmem::launches {
+
+inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+// < and > are single tokens, so that >> may close two templates; <<< is three tokens without a gap.
+enum class TokenKind { kName, kNumber, kText, kPunctuation };
+
+struct Token {
+  std::size_t begin, end;  // in the text
+  TokenKind kind;
+  bool in_system_header;
+  std::size_t partner;  // of a bracket: the index of the bracket that matches it, or kNone
+};
+
+// A string or comment that is not closed ends with its line or with the text. Brackets have no
+// partners yet.
+std::vector<Token> read_tokens(std::string_view text);
 
 class Tokens {
  public:
@@ -24,12 +39,17 @@ class Tokens {
   std::string_view text(std::size_t first, std::size_t end) const;  // with blanks and comments
 
   bool is(std::size_t at, std::string_view wanted) const { return text(at) == wanted; }
+  bool is_one_of(std::size_t at, std::initializer_list<std::string_view> wanted) const;
   bool is_name(std::size_t at) const;     // not for the keywords of tokens.cpp
   bool is_operand(std::size_t at) const;  // a name, a number or a string
   bool is_adjacent_run(std::size_t at, std::string_view characters) const;  // one token each
   std::size_t partner(std::size_t at) const { return at < size() ? tokens_[at].partner : kNone; }
-  bool is_opener(std::size_t at) const;
-  bool is_closer(std::size_t at) const;
+  bool is_opener(std::size_t at) const { return is_one_of(at, {"(", "[", "{"}); }
+  bool is_closer(std::size_t at) const { return is_one_of(at, {")", "]", "}"}); }
+  // The token after `at`, or after the bracket that matches it.
+  std::size_t behind(std::size_t at) const {
+    return (is_opener(at) && partner(at) != kNone ? partner(at) : at) + 1;
+  }
 
   // The token after the > that closes the template arguments that begin at `open`. kNone if < is a
   // comparison: then an operand follows the >.
