@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/error.hpp"
 #include "base/hooks/own_work.hpp"
@@ -109,11 +108,7 @@ void Proxy::start(const ProxyMemory& memory, Collective collective) {
   collective_ = std::move(collective);
   completed_ = last_issued_ = 0;
   stops_ = is_wanted_ = false;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // a signal is for the program's threads
   thread_ = start_thread("that serves kernels", [this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Proxy::stop() {

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -145,17 +144,6 @@ void serve(int listener, int stop, int file) {
   close(listener);
 }
 
-// Signals are for the program's own threads.
-std::thread start_server(int listener, int stop, int file) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread server =
-      start_thread("that hands out shared memory at start-up", serve, listener, stop, file);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return server;
-}
-
 std::string random_name() {
   unsigned long words[2] = {};
   if (getrandom(words, sizeof words, 0) != sizeof words)
@@ -203,7 +191,8 @@ std::string offer_file(int file) {
         "name the socket for start-up");
   check(listen(listener, SOMAXCONN), "listen for the other PEs");
   offer.stop = check(eventfd(0, EFD_CLOEXEC), "make an event for start-up");
-  offer.server = start_server(listener, offer.stop, file);
+  offer.server =
+      start_thread("that hands out shared memory at start-up", serve, listener, offer.stop, file);
   struct stat offered {};
   check(fstat(file, &offered), "look at the shared memory of this node");
   return fmt::format("{} {} {} {}", number_in_proc(), file, offered.st_ino, name);

@@ -5,6 +5,8 @@
 #ifndef MESHMEM_BASE_MACHINE_THREAD_HPP_
 #define MESHMEM_BASE_MACHINE_THREAD_HPP_
 
+#include <signal.h>
+
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -13,11 +15,17 @@
 
 namespace meshmem {
 
-// `what` goes on from "a thread ...", as in "that waits for the streams".
+// `what` goes on from "a thread ...", as in "that waits for the streams". Signals are for the
+// program's own threads, so they stay blocked in this one.
 template <typename... Call>
 std::thread start_thread(const char* what, Call&&... call) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    return std::thread(std::forward<Call>(call)...);
+    std::thread started(std::forward<Call>(call)...);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return started;
   } catch (const std::system_error& refusal) {
     fatal(
         "cannot start a thread {}: {}; raise the limit of processes (`ulimit -u`, or pids.max of "

@@ -5,7 +5,6 @@
 #include "transport/network/thread.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -38,21 +37,6 @@ void watch(int epoll_fd, int fd) {
   check(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event), "watch the network");
 }
 
-// A signal is for the program's threads.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 void ProgressThread::start(Work work) {
@@ -64,7 +48,6 @@ void ProgressThread::start(Work work) {
                     "make a timer for a thread");
   watch(epoll_fd_, timer_fd_);
   stops_ = false;
-  const WithoutSignals inherited;
   thread_ = start_thread("that takes in messages of other machines", [this] { run(); });
 }
 
