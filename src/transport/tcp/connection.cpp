@@ -18,15 +18,7 @@
 
 namespace meshmem::tcp {
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-Connection::Connection(Descriptor socket, bool is_accepted, double patience)
+Connection::Connection(UniqueFd socket, bool is_accepted, double patience)
     : socket_(std::move(socket)),
       state_(is_accepted ? State::awaits_claim : State::awaits_greeting),
       is_accepted_(is_accepted),
@@ -39,9 +31,9 @@ std::unique_ptr<Connection> Connection::dial(const Address& from, const Address&
                                              double patience, int* error) {
   sockaddr_storage there{}, here{};
   const socklen_t bytes = read_address(as_text(to), &there);
-  Descriptor socket(::socket(there.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  UniqueFd socket(::socket(there.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   *error = errno;
-  if (socket.number() < 0) return nullptr;
+  if (socket.get() < 0) return nullptr;
   std::unique_ptr<Connection> made(new Connection(std::move(socket), false, patience));
   made->other_ = to;
   made->peer = peer;
@@ -60,7 +52,7 @@ std::unique_ptr<Connection> Connection::dial(const Address& from, const Address&
   return nullptr;
 }
 
-std::unique_ptr<Connection> Connection::accept(Descriptor socket, double patience) {
+std::unique_ptr<Connection> Connection::accept(UniqueFd socket, double patience) {
   std::unique_ptr<Connection> made(new Connection(std::move(socket), true, patience));
   made->greeting_ = make_greeting();
   if (!made->write_whole(&made->greeting_, sizeof made->greeting_)) return nullptr;

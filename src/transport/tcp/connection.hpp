@@ -12,25 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "base/machine/unique_fd.hpp"
 #include "transport/tcp/handshake.hpp"
 #include "transport/tcp/parcels.hpp"
 
 namespace meshmem::tcp {
 
 using Clock = std::chrono::steady_clock;
-
-// Closes a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.number_) { other.number_ = -1; }
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 class Connection {
  public:
@@ -41,12 +29,12 @@ class Connection {
   static std::unique_ptr<Connection> dial(const Address& from, const Address& to, int peer,
                                           double patience, int* error);
   // Of somebody, who is greeted.
-  static std::unique_ptr<Connection> accept(Descriptor socket, double patience);
+  static std::unique_ptr<Connection> accept(UniqueFd socket, double patience);
 
   // Goes on with the handshake, as far as bytes have come.
   Step advance(const WireKey& key, const Address& own);
 
-  int descriptor() const { return socket_.number(); }
+  int descriptor() const { return socket_.get(); }
   bool is_proved() const { return state_ == State::is_proved; }
   bool is_accepted() const { return is_accepted_; }
   // This end has sent its claim, so the other end may have proved the connection already.
@@ -63,7 +51,7 @@ class Connection {
   int error = 0;             // of a send
 
  private:
-  Connection(Descriptor socket, bool is_accepted, double patience);
+  Connection(UniqueFd socket, bool is_accepted, double patience);
   // 1: whole; 0: not yet; -1: has ended.
   int read_whole(std::size_t bytes);
   bool write_whole(const void* from, std::size_t bytes);
@@ -71,7 +59,7 @@ class Connection {
   Step take_answer(const WireKey& key, const Address& own);
   Step take_claim(const WireKey& key, const Address& own);
 
-  Descriptor socket_;
+  UniqueFd socket_;
   State state_;
   bool is_accepted_;
   Clock::time_point since_;

@@ -24,17 +24,17 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 
 // Returns 0 or an errno. A port counts as free although the kernel still remembers connections of
 // an earlier job on it (SO_REUSEADDR).
-int listen_at(sockaddr_storage at, int port, tcp::Descriptor* made) {
+int listen_at(sockaddr_storage at, int port, UniqueFd* made) {
   const bool is_ipv4 = at.ss_family == AF_INET;
   auto& place = is_ipv4 ? reinterpret_cast<sockaddr_in&>(at).sin_port
                         : reinterpret_cast<sockaddr_in6&>(at).sin6_port;
   place = htons(static_cast<std::uint16_t>(port));
-  tcp::Descriptor socket(::socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.number() < 0) return errno;
-  if (port != 0) set_option(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
+  UniqueFd socket(::socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return errno;
+  if (port != 0) set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   const socklen_t bytes = is_ipv4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  if (::bind(socket.number(), reinterpret_cast<const sockaddr*>(&at), bytes) != 0 ||
-      ::listen(socket.number(), kBacklog) != 0)
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), bytes) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0)
     return errno;
   *made = std::move(socket);
   return 0;
@@ -49,7 +49,7 @@ bool TcpWire::listen(int first, int last, std::string* error) {
   sockaddr_storage at{};
   socklen_t bytes = sizeof at;
   auto* const any = reinterpret_cast<sockaddr*>(&at);
-  if (problem == 0 && ::getsockname(listening_.number(), any, &bytes) != 0) problem = errno;
+  if (problem == 0 && ::getsockname(listening_.get(), any, &bytes) != 0) problem = errno;
   if (problem == 0) {
     own_ = tcp::make_address(at);
     return true;
@@ -64,9 +64,8 @@ bool TcpWire::listen(int first, int last, std::string* error) {
 
 void TcpWire::accept_some() {
   for (int count = 0; count < kMostAtOnce; ++count) {
-    tcp::Descriptor socket(
-        ::accept4(listening_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.number() < 0) {
+    UniqueFd socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.get() < 0) {
       if (tcp::is_lack_of_room(errno) && !make_room_for_descriptor()) listen_for(false);
       return;
     }
@@ -93,8 +92,7 @@ void TcpWire::end_late_strangers(Time now) {
 void TcpWire::listen_for(bool wanted) {
   is_listening_ = wanted;
   epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
-  ::epoll_ctl(events_.number(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listening_.number(),
-              &event);
+  ::epoll_ctl(events_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listening_.get(), &event);
   if (!wanted) listen_again_ = tcp::Clock::now() + kPause;
 }
 

@@ -43,8 +43,8 @@ std::unique_ptr<TcpWire> TcpWire::open(const WireRequest& request, std::string* 
   if (!interface) return nullptr;
   std::unique_ptr<TcpWire> wire(new TcpWire(request, *interface));
   if (!wire->listen(request.first_port, request.last_port, error)) return nullptr;
-  wire->events_ = tcp::Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (wire->events_.number() >= 0) return wire;
+  wire->events_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+  if (wire->events_.get() >= 0) return wire;
   *error = fmt::format("cannot watch the connections of {} ({}): {}", interface->name,
                        interface->text(), tcp::text_of(errno));
   return nullptr;
@@ -77,7 +77,7 @@ TcpWire::~TcpWire() {
 TcpWire::Connection& TcpWire::add(std::unique_ptr<Connection> made) {
   Connection& connection = *connections_.emplace_back(std::move(made));
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
-  ::epoll_ctl(events_.number(), EPOLL_CTL_ADD, connection.descriptor(), &event);
+  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, connection.descriptor(), &event);
   return connection;
 }
 
@@ -87,7 +87,7 @@ void TcpWire::watch(Connection& connection) {
   connection.awaits_room = awaits_room;
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
   if (awaits_room) event.events |= EPOLLOUT;
-  ::epoll_ctl(events_.number(), EPOLL_CTL_MOD, connection.descriptor(), &event);
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, connection.descriptor(), &event);
 }
 
 void TcpWire::end(Connection& connection, int error) {
@@ -129,7 +129,7 @@ void TcpWire::remove_ended() {
   last_ = steady_ = nullptr;
   std::erase_if(connections_, [&](const auto& one) {
     if (!one->has_ended) return false;
-    ::epoll_ctl(events_.number(), EPOLL_CTL_DEL, one->descriptor(), nullptr);
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, one->descriptor(), nullptr);
     ::shutdown(one->descriptor(), SHUT_RDWR);
     return true;
   });
@@ -299,7 +299,7 @@ bool TcpWire::handle_events() {
     ask_at_ = now + kReadUnasked;
   }
   std::array<epoll_event, 64> room;
-  const int n = ::epoll_wait(events_.number(), room.data(), static_cast<int>(room.size()), 0);
+  const int n = ::epoll_wait(events_.get(), room.data(), static_cast<int>(room.size()), 0);
   const std::span events(room.data(), static_cast<std::size_t>(std::max(n, 0)));
   if (n > 1)
     std::partition(events.begin(), events.end(), [](const epoll_event& event) {

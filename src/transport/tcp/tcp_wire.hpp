@@ -34,7 +34,7 @@ class TcpWire final : public Wire {
   int connect(std::string_view address) override;
   void send(int peer, const Message& message) override;
   bool progress() override;
-  int event_fd() const override { return events_.number(); }
+  int event_fd() const override { return events_.get(); }
   bool arm() override { return losses_.empty(); }
   std::string description() const override { return "tcp over " + interface_.name; }
 
@@ -99,7 +99,7 @@ class TcpWire final : public Wire {
   WireKey key_{};
   bool is_admitting_ = false, is_listening_ = false;
   Time listen_again_{};
-  tcp::Descriptor listening_, events_;
+  UniqueFd listening_, events_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::string, int> peer_at_;            // by address
   std::unordered_map<std::string, Connection*> came_from_;  // accepted and proved, by address
