@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Addresses as the kernel lists them, and the sockets at them.
+#include "base/machine/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+namespace meshmem {
+namespace {
+
+std::optional<in6_addr> address_of(const ifaddrs& entry) {
+  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return std::nullopt;
+  if (entry.ifa_addr->sa_family == AF_INET) {
+    in6_addr mapped{};
+    mapped.s6_addr[10] = mapped.s6_addr[11] = 0xff;
+    std::memcpy(mapped.s6_addr + 12,
+                &reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr, sizeof(in_addr));
+    return mapped;
+  }
+  if (entry.ifa_addr->sa_family != AF_INET6) return std::nullopt;
+  const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr;
+  if (IN6_IS_ADDR_LINKLOCAL(&address)) return std::nullopt;  // it says nothing without its link
+  return address;
+}
+
+int close_and_fail(int fd, int error) {
+  if (fd >= 0) close(fd);
+  errno = error;
+  return -1;
+}
+
+int listen_at(const sockaddr* address, socklen_t bytes) {
+  const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int off = 0;
+  if (fd >= 0 && address->sa_family == AF_INET6)
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (fd >= 0 && bind(fd, address, bytes) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
+  return close_and_fail(fd, errno);
+}
+
+}  // namespace
+
+// IPv4 before IPv6, and each in the kernel's order: interfaces that containers have made come last.
+std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most) {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> entries(first, &freeifaddrs);
+  std::vector<in6_addr> wished, others, own;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    const std::optional<in6_addr> address = address_of(*entry);
+    if (!address) continue;
+    if (interface == entry->ifa_name) wished.push_back(*address);
+    ((entry->ifa_flags & IFF_LOOPBACK) != 0 ? own : others).push_back(*address);
+  }
+  std::vector<in6_addr>& found = !wished.empty() ? wished : !others.empty() ? others : own;
+  std::stable_partition(found.begin(), found.end(),
+                        [](const in6_addr& address) { return IN6_IS_ADDR_V4MAPPED(&address); });
+  if (found.size() > most) found.resize(most);
+  return found;
+}
+
+std::string text_of_address(const in6_addr& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (IN6_IS_ADDR_V4MAPPED(&address))
+    inet_ntop(AF_INET, address.s6_addr + 12, text, sizeof text);
+  else
+    inet_ntop(AF_INET6, &address, text, sizeof text);
+  return text;
+}
+
+int listen_at_any_address(std::uint16_t* port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  int fd = listen_at(reinterpret_cast<const sockaddr*>(&six), sizeof six);
+  if (fd < 0) {
+    sockaddr_in four{};
+    four.sin_family = AF_INET;
+    fd = listen_at(reinterpret_cast<const sockaddr*>(&four), sizeof four);
+  }
+  socklen_t bytes = sizeof six;
+  if (fd < 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&six), &bytes) != 0)
+    return close_and_fail(fd, errno);
+  *port = ntohs(six.sin6_port);  // it is in the same place in both kinds of addresses
+  return fd;
+}
+
+int connect_to_address(const std::string& address, const std::string& port,
+                       std::chrono::milliseconds patience) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  wanted.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(address.c_str(), port.c_str(), &wanted, &found) != 0)
+    return close_and_fail(-1, EINVAL);
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int error = 0;
+  if (fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen) != 0) error = errno;
+  freeaddrinfo(found);
+  if (fd >= 0 && error == EINPROGRESS) {
+    socklen_t bytes = sizeof error;
+    if (!wait_for_events(fd, POLLOUT, std::chrono::steady_clock::now() + patience))
+      error = ETIMEDOUT;
+    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+      error = errno;
+  }
+  if (error != 0) return close_and_fail(fd, error);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
+bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point end) {
+  constexpr long kMost = 1'000'000'000;
+  pollfd wanted{.fd = fd, .events = events, .revents = 0};
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    const long milliseconds = std::clamp<long>(left.count(), 0, kMost);
+    const int found = poll(&wanted, 1, static_cast<int>(milliseconds));
+    if (found > 0) return true;
+    if (found == 0 && milliseconds < kMost) return false;
+  }
+}
+
+void end_at_silence(int fd, int seconds) {
+  const auto set = [fd](int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof value);
+  };
+  const int idle = (seconds + 1) / 2;
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, idle);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(IPPROTO_TCP, TCP_KEEPCNT, seconds - idle);
+}
+
+}  // namespace meshmem

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sockets between machines for what processes tell each other when a job starts and ends.
+// Invariant: nothing here reads or writes a byte. Called by the meeting point of a unique id, its
+// clients, and for the record that PE 0 keeps for oshrun, at both ends.
+#ifndef MESHMEM_BASE_MACHINE_SOCKETS_HPP_
+#define MESHMEM_BASE_MACHINE_SOCKETS_HPP_
+
+#include <netinet/in.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace meshmem {
+
+// The addresses, at most `most`, at which other machines may reach this one, the likeliest first:
+// those of `interface` if it exists. Where only the loopback is up, its addresses. IPv4 is
+// ::ffff:a.b.c.d.
+std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most);
+
+std::string text_of_address(const in6_addr& address);  // "10.0.0.1"
+
+// Listens at all addresses of this machine, of IPv4 alone where the kernel has no IPv6. Returns a
+// descriptor that does not block, or -1 and errno.
+int listen_at_any_address(std::uint16_t* port);
+
+// `address` and `port` are numbers. Returns a descriptor that blocks, or -1 and errno: ETIMEDOUT if
+// nobody has answered at the end of patience.
+int connect_to_address(const std::string& address, const std::string& port,
+                       std::chrono::milliseconds patience);
+
+// Waits for one of the poll(2) events, whatever signals come. False: the time is over.
+bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point end);
+
+// Ends the connection, or those that a listening socket accepts, when the other machine has been
+// silent for about this time.
+void end_at_silence(int fd, int seconds);
+
+}  // namespace meshmem
+
+#endif  // MESHMEM_BASE_MACHINE_SOCKETS_HPP_
