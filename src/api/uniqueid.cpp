@@ -52,9 +52,10 @@ int start_in_place(const char* routine, int rank, int nranks) {
 }
 
 // The first rank's id. nullopt on all ranks if it cannot be made, and that rank says why.
-std::optional<UniqueId> broadcast_unique_id(const char* routine, MpiCommunicator& communicator) {
+std::optional<UniqueId> broadcast_unique_id(const char* routine,
+                                            const MpiCommunicator& communicator) {
   UniqueIdBytes bytes{};
-  if (communicator.rank() == 0) {
+  if (communicator.rank == 0) {
     const auto made = get_unique_id_of_communicator();
     if (const auto* error = std::get_if<std::string>(&made)) refuse(routine, *error);
     if (const auto* id = std::get_if<UniqueId>(&made)) bytes = pack_unique_id(*id);
@@ -68,15 +69,15 @@ int start_by_mpi_comm(const void* communicator) {
   if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
   const auto found = find_mpi_communicator(communicator);
   if (const auto* error = std::get_if<std::string>(&found)) return refuse(kRoutine, *error);
-  MpiCommunicator& ranks = *std::get<std::unique_ptr<MpiCommunicator>>(found);
+  const auto& ranks = std::get<MpiCommunicator>(found);
   // MPI and this library ask the same PMIx server who they are.
-  if (!ranks.is_world() || !names_pmix_server(environ)) {
+  if (!ranks.is_world || !names_pmix_server(environ)) {
     const std::optional<UniqueId> id = broadcast_unique_id(kRoutine, ranks);
     if (!id) return 1;
-    if (const auto error = take_place_in_communicator(*id, ranks.rank(), ranks.size()))
+    if (const auto error = take_place_in_communicator(*id, ranks.rank, ranks.size))
       return refuse(kRoutine, *error);
   }
-  return start_in_place(kRoutine, ranks.rank(), ranks.size());
+  return start_in_place(kRoutine, ranks.rank, ranks.size);
 }
 
 }  // namespace

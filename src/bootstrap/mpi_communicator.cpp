@@ -24,31 +24,28 @@ F* find(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
 }
 
+// Unless the program has changed that, MPI ends the job itself.
+void check(int error, const char* routine) {
+  if (error != 0) fatal("{} says {} of the communicator by which PEs start", routine, error);
+}
+
 template <typename Handle>
-class Communicator final : public MpiCommunicator {
- public:
-  Communicator(Handle handle, Handle world, Handle byte) : handle_(handle), byte_(byte) {
-    int relation = -1;
-    check(find<int(Handle, int*)>("MPI_Comm_rank")(handle_, &rank_), "MPI_Comm_rank");
-    check(find<int(Handle, int*)>("MPI_Comm_size")(handle_, &size_), "MPI_Comm_size");
-    check(find<int(Handle, Handle, int*)>("MPI_Comm_compare")(handle_, world, &relation),
-          "MPI_Comm_compare");
-    is_world_ = relation == kIdentical || relation == kCongruent;
-  }
-  void broadcast(void* data, std::size_t bytes) override {
+MpiCommunicator describe(const void* communicator, Handle world, Handle byte) {
+  const Handle handle = *static_cast<const Handle*>(communicator);
+  MpiCommunicator ranks;
+  int relation = -1;
+  check(find<int(Handle, int*)>("MPI_Comm_rank")(handle, &ranks.rank), "MPI_Comm_rank");
+  check(find<int(Handle, int*)>("MPI_Comm_size")(handle, &ranks.size), "MPI_Comm_size");
+  check(find<int(Handle, Handle, int*)>("MPI_Comm_compare")(handle, world, &relation),
+        "MPI_Comm_compare");
+  ranks.is_world = relation == kIdentical || relation == kCongruent;
+  ranks.broadcast = [handle, byte](void* data, std::size_t bytes) {
     using Broadcast = int(void*, int, Handle, int, Handle);
-    check(find<Broadcast>("MPI_Bcast")(data, static_cast<int>(bytes), byte_, 0, handle_),
+    check(find<Broadcast>("MPI_Bcast")(data, static_cast<int>(bytes), byte, 0, handle),
           "MPI_Bcast");
-  }
-
- private:
-  // Unless the program has changed that, MPI ends the job itself.
-  static void check(int error, const char* routine) {
-    if (error != 0) fatal("{} says {} of the communicator by which PEs start", routine, error);
-  }
-
-  const Handle handle_, byte_;
-};
+  };
+  return ranks;
+}
 
 bool flag_of(const char* routine) {
   int flag = 0;
@@ -81,23 +78,16 @@ std::optional<std::string> find_lack_of_mpi() {
   return std::nullopt;
 }
 
-template <typename Handle>
-std::unique_ptr<MpiCommunicator> make(const void* communicator, Handle world, Handle byte) {
-  return std::make_unique<Communicator<Handle>>(*static_cast<const Handle*>(communicator), world,
-                                                byte);
-}
-
 }  // namespace
 
-std::variant<std::unique_ptr<MpiCommunicator>, std::string> find_mpi_communicator(
-    const void* communicator) {
+std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* communicator) {
   if (communicator == nullptr)
     return "there is no communicator: the address of an MPI_Comm is NULL";
   if (auto lack = find_lack_of_mpi()) return std::move(*lack);
   void* const world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
   void* const byte = dlsym(RTLD_DEFAULT, "ompi_mpi_byte");
-  if (world != nullptr && byte != nullptr) return make<void*>(communicator, world, byte);
-  if (has_handles_of_mpich()) return make<int>(communicator, kWorldOfMpich, kByteOfMpich);
+  if (world != nullptr && byte != nullptr) return describe<void*>(communicator, world, byte);
+  if (has_handles_of_mpich()) return describe<int>(communicator, kWorldOfMpich, kByteOfMpich);
   return "the program's MPI is neither Open MPI nor made from MPICH: start by a unique id that "
          "MPI_Bcast hands over";
 }

@@ -8,31 +8,21 @@
 #define MESHMEM_BOOTSTRAP_MPI_COMMUNICATOR_HPP_
 
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <string>
 #include <variant>
 
 namespace meshmem {
 
-class MpiCommunicator {
- public:
-  virtual ~MpiCommunicator() = default;
-
-  int rank() const { return rank_; }
-  int size() const { return size_; }
+struct MpiCommunicator {
+  int rank = 0, size = 0;
   // All processes of MPI_COMM_WORLD, in its order. All ranks get the same answer.
-  bool is_world() const { return is_world_; }
-  // From rank 0 to all.
-  virtual void broadcast(void* data, std::size_t bytes) = 0;
-
- protected:
-  int rank_ = 0, size_ = 0;
-  bool is_world_ = false;
+  bool is_world = false;
+  std::function<void(void* data, std::size_t bytes)> broadcast;  // from rank 0 to all
 };
 
 // `communicator` is the address of an MPI_Comm. Or why it cannot be used.
-std::variant<std::unique_ptr<MpiCommunicator>, std::string> find_mpi_communicator(
-    const void* communicator);
+std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* communicator);
 
 }  // namespace meshmem
 
