@@ -21,7 +21,6 @@
 #include "base/status/job_record.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/launcher_client.hpp"
-#include "bootstrap/uniqueid_server.hpp"
 
 namespace meshmem {
 namespace {
@@ -133,7 +132,7 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
   const std::lock_guard lock(id_mutex);
   if (is_connected) return std::nullopt;
   const std::optional<UniqueId> id = unpack_unique_id(bytes);
-  if (id && !id->addresses.empty() && id->launched != static_cast<std::uint32_t>(n_pes)) {
+  if (id && id->n_addresses > 0 && id->launched != static_cast<std::uint32_t>(n_pes)) {
     meet_by(*id, pe, n_pes);
     return std::nullopt;
   }
@@ -149,7 +148,7 @@ std::optional<std::string> take_place(const UniqueIdBytes& bytes, int pe, int n_
 std::optional<std::string> take_place_in_communicator(const UniqueId& id, int pe, int n_pes) {
   const std::lock_guard lock(id_mutex);
   if (is_connected) return std::nullopt;
-  if (id.addresses.empty())
+  if (id.n_addresses == 0)
     return "rank 0 of the communicator is in a job already, and this process is in none";
   meet_by(id, pe, n_pes);
   return std::nullopt;
@@ -186,7 +185,7 @@ void publish(std::string_view key, std::string_view value, Among who) {
 }
 
 void exchange_published(Among who, double timeout_seconds) {
-  if (launcher != nullptr) launcher->exchange_published(who, timeout_seconds);
+  if (launcher != nullptr) launcher->meet({who, true, "shmem_init", timeout_seconds, kStartLimit});
 }
 
 std::string lookup(int pe, std::string_view key) {
@@ -195,11 +194,12 @@ std::string lookup(int pe, std::string_view key) {
 }
 
 void meet_at_start(double timeout_seconds) {
-  if (launcher != nullptr) launcher->meet_at_start(timeout_seconds);
+  if (launcher != nullptr)
+    launcher->meet({Among::job, false, "shmem_init", timeout_seconds, kStartLimit});
 }
 
 void meet_at_end(double timeout_seconds) {
-  if (launcher != nullptr) launcher->meet_at_end(timeout_seconds);
+  if (launcher != nullptr) launcher->meet(last_meeting(timeout_seconds));
 }
 
 void begin_use() {

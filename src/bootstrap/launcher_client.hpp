@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bootstrap/job.hpp"
 
@@ -19,18 +20,28 @@ namespace meshmem {
 // The variable that says how long the PEs wait for each other in shmem_init.
 inline constexpr const char* kStartLimit = "MESHMEM_START_TIMEOUT";
 
+struct Meeting {
+  Among who;
+  bool exchanges;       // what has been published
+  const char* routine;  // that brings the PEs here
+  double seconds;       // 0: without a limit
+  const char* limit;    // the variable that sets it
+};
+
+struct Awaited {
+  std::string what;  // goes on from "waited 60 s for "
+  double seconds;    // 0: for ever
+  const char* limit;
+};
+
 class LauncherClient {
  public:
   virtual ~LauncherClient() = default;
 
   // As the functions of job.hpp.
   virtual void publish(std::string_view key, std::string_view value, Among who) = 0;
-  virtual void exchange_published(Among who, double timeout_seconds) = 0;
+  virtual void meet(const Meeting& meeting) = 0;
   virtual std::string lookup(int pe, std::string_view key) = 0;
-  virtual void meet_at_start(double timeout_seconds) {
-    exchange_published(Among::job, timeout_seconds);
-  }
-  virtual void meet_at_end(double timeout_seconds) = 0;
   virtual void begin_use() {}
   virtual void end_use(double /*timeout_seconds*/) {}
   virtual void disconnect() = 0;
@@ -39,8 +50,8 @@ class LauncherClient {
   virtual void abort(int status, const char* reason) = 0;
 };
 
-// Either fills the job and says who prints (set_identity). PMIx answers with null where no server
-// can be reached; `refusal` is then its reason, and nullopt if this process may stand alone.
+// Each fills the job and says who prints (set_identity). PMIx answers with null where no server can
+// be reached; `refusal` is then its reason.
 struct PmixAnswer {
   LauncherClient* client = nullptr;
   bool may_stand_alone = false;
@@ -57,6 +68,28 @@ struct PlaceById {
   bool is_host;  // this process has made the id
 };
 LauncherClient& connect_by_unique_id(Job& job, const PlaceById& place, double timeout_seconds);
+
+// --- What the clients share ------------------------------------------------------------------
+
+// Fills in the PEs of this node; `nodes` has a number for each PE. Returns whether any two PEs of
+// the job share a node.
+bool fill_in_nodes(Job& job, const std::vector<int>& nodes);
+
+// Of all PEs, at the end.
+Meeting last_meeting(double timeout_seconds);
+
+// "all 4 PEs to call shmem_init"
+Awaited awaited_in(const Meeting& meeting);
+// The same in a protocol that has meetings of all PEs only.
+Awaited awaited_of_all(Meeting meeting);
+
+// The line and the table of a wait that has reached its limit; the process is about to end.
+void print_end_of_wait(const Awaited& awaited, const std::string& addition = "");
+
+// Which processes may share memory, for launchers that do not say it: two processes on one machine
+// since its start, under one name of it, have equal texts. Containers have names of their own, and
+// so are machines of their own.
+std::string identity_of_host();
 
 }  // namespace meshmem
 

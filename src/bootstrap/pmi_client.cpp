@@ -2,19 +2,59 @@
 //
 // The PMI-1 client, for launchers without PMIx: MPICH's and Intel MPI's mpiexec.hydra, Slurm's
 // srun --mpi=pmi2. PMI-1 has one barrier, of all PEs, and values that are short lines.
-// Invariant: all PEs call the same barriers. Made by connect_by_pmi(), once a process.
+// Invariant: all PEs call the same barriers, and nothing waits without the limit that it was given.
+// Made by connect_by_pmi(), once a process.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <charconv>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
 #include "base/error.hpp"
-#include "bootstrap/host_identity.hpp"
+#include "base/machine/sockets.hpp"
+#include "base/machine/thread.hpp"
+#include "base/status/own_status.hpp"
 #include "bootstrap/launcher_client.hpp"
-#include "bootstrap/pmi_connection.hpp"
 #include "bootstrap/pmi_text.hpp"
 
 namespace meshmem {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLongestLine = 1 << 16;
+
+[[noreturn]] void end_without_launcher() {
+  static std::atomic_flag is_said;
+  if (!is_said.test_and_set()) print_line("the launcher is gone; this PE ends too");
+  _exit(1);
+}
+
+int socket_of(std::string_view descriptor) {
+  const int fd = as_number(descriptor).value_or(-1);
+  struct stat status {};
+  if (fd < 0 || fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+    fatal(
+        "PMI_FD={} names no connection to a launcher: only the process that the launcher has "
+        "started has it, not one that a PE has started",
+        descriptor);
+  }
+  return fd;
+}
+
+Clock::time_point end_of_wait(double seconds) {
+  if (seconds <= 0) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(seconds, 1e9)));
+}
 
 // Some launchers cut a line that is longer, whatever they say of values.
 constexpr std::size_t kLongestLineToSay = 1000;
@@ -32,35 +72,46 @@ void check_rc(std::string_view line, std::string_view command) {
 int number_of_variable(const char* name, int least, int most) {
   const char* text = std::getenv(name);
   const std::string_view digits = text != nullptr ? text : "";
-  int number = -1;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || stop != digits.data() + digits.size() || number < least ||
-      number > most) {
+  const auto number = as_number(digits);
+  if (!number || *number < least || *number > most)
     fatal("{}={} is not what a launcher sets: a number from {} to {}", name, digits, least, most);
-  }
-  return number;
+  return *number;
 }
 
+// The connection is a socket that the PE has inherited (PMI_FD), with one line out and one line
+// back at a time. The client reads no byte beyond the answer, since an MPI library of the same
+// program may use the socket too. A launcher that says nothing, nonsense or goodbye ends the
+// process with a line, which shows no values.
 class PmiClient final : public LauncherClient {
  public:
   PmiClient(Job& job, double timeout_seconds);
 
   void publish(std::string_view key, std::string_view value, Among who) override;
-  void exchange_published(Among who, double timeout_seconds) override;
+  void meet(const Meeting& meeting) override;
   std::string lookup(int pe, std::string_view key) override;
-  void meet_at_end(double timeout_seconds) override;
-  void disconnect() override { connection_.say_goodbye(); }
-  void abort(int status, const char*) override { connection_.say_abort(status); }
+  void disconnect() override;
+  void abort(int status, const char*) override;
 
  private:
+  // Says "cmd=<command><words>" and returns the answer, which has to be "cmd=<answer> ...".
   std::string ask(std::string_view command, std::string_view words, std::string_view answer);
-  void meet(const char* routine, double timeout_seconds, const char* limit);
+  std::string ask(std::string_view command, std::string_view words, std::string_view answer,
+                  const Awaited& awaited);
+  void send_line(std::string_view line);
+  std::string read_line(const Awaited& awaited);
+  void watch_launcher();
+
   std::string get(const std::string& key, const char* what, int pe);
   std::string key_of(int pe, std::string_view key, std::size_t part) const;
   std::vector<int> find_nodes();
   std::vector<int> nodes_by_hosts();
 
-  PmiConnection connection_;
+  const int given_;  // as PMI_FD says
+  const int fd_;     // the same socket, which nobody else closes
+  const int stop_;   // ends the thread
+  std::mutex conversation_;
+  std::thread watch_;  // ends the process if the launcher ends
+
   const Job& job_;
   const double timeout_seconds_;  // of an answer
   std::string store_;             // kvsname
@@ -69,7 +120,12 @@ class PmiClient final : public LauncherClient {
 };
 
 PmiClient::PmiClient(Job& job, double timeout_seconds)
-    : connection_(std::getenv("PMI_FD")), job_(job), timeout_seconds_(timeout_seconds) {
+    : given_(socket_of(std::getenv("PMI_FD"))),
+      fd_(check(fcntl(given_, F_DUPFD_CLOEXEC, 0), "keep the connection to the launcher")),
+      stop_(check(eventfd(0, EFD_CLOEXEC), "watch the launcher")),
+      job_(job),
+      timeout_seconds_(timeout_seconds) {
+  fcntl(given_, F_SETFD, FD_CLOEXEC);  // what a PE starts is no PE
   check_rc(ask("init", " pmi_version=1 pmi_subversion=1", "response_to_init"), "init");
   const std::string maxes = ask("get_maxes", "", "maxes");
   const std::string store = ask("get_my_kvsname", "", "my_kvsname");
@@ -82,22 +138,16 @@ PmiClient::PmiClient(Job& job, double timeout_seconds)
           store_.substr(0, 100), value_bytes);
   }
   value_letters_ = std::min(static_cast<std::size_t>(value_bytes) - 1, kLongestLineToSay - head);
-  connection_.watch_launcher();
-  const std::vector<int> nodes = find_nodes();
-  for (int pe = 0; pe < job.n_pes; ++pe) {
-    if (nodes[pe] == nodes[job.pe]) job.node_pes.push_back(pe);
-  }
-  std::vector<int> sorted = nodes;
-  std::sort(sorted.begin(), sorted.end());
-  has_neighbours_ = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+  watch_ = start_thread("that watches the launcher", [this] { watch_launcher(); });
+  has_neighbours_ = fill_in_nodes(job, find_nodes());
 }
 
 std::string PmiClient::ask(std::string_view command, std::string_view words,
                            std::string_view answer) {
-  return connection_.ask(command, words, answer,
-                         {.what = fmt::format("the launcher's answer to PMI's {}", command),
-                          .seconds = timeout_seconds_,
-                          .limit = kStartLimit});
+  return ask(command, words, answer,
+             {.what = fmt::format("the launcher's answer to PMI's {}", command),
+              .seconds = timeout_seconds_,
+              .limit = kStartLimit});
 }
 
 std::string PmiClient::key_of(int pe, std::string_view key, std::size_t part) const {
@@ -112,21 +162,9 @@ void PmiClient::publish(std::string_view key, std::string_view value, Among) {
   }
 }
 
-void PmiClient::meet(const char* routine, double timeout_seconds, const char* limit) {
-  check_rc(connection_.ask("barrier_in", "", "barrier_out",
-                           {.what = fmt::format("all {} PEs to call {}", job_.n_pes, routine),
-                            .seconds = timeout_seconds,
-                            .limit = limit}),
-           "barrier_in");
-}
-
-void PmiClient::exchange_published(Among who, double timeout_seconds) {
-  if (who == Among::node && !has_neighbours_) return;
-  meet("shmem_init", timeout_seconds, kStartLimit);
-}
-
-void PmiClient::meet_at_end(double timeout_seconds) {
-  meet("shmem_finalize", timeout_seconds, "MESHMEM_TIMEOUT");
+void PmiClient::meet(const Meeting& meeting) {
+  if (meeting.who == Among::node && !has_neighbours_) return;
+  check_rc(ask("barrier_in", "", "barrier_out", awaited_of_all(meeting)), "barrier_in");
 }
 
 std::string PmiClient::get(const std::string& key, const char* what, int pe) {
@@ -141,7 +179,7 @@ std::string PmiClient::lookup(int pe, std::string_view key) {
   const std::string name(key);
   std::string letters = get(key_of(pe, key, 0), name.c_str(), pe);
   const std::size_t dot = letters.find('.');
-  const int count = pmi_number("n=" + letters.substr(0, dot), "n").value_or(0);
+  const int count = as_number(std::string_view(letters).substr(0, dot)).value_or(0);
   letters.erase(0, dot == letters.npos ? dot : dot + 1);
   for (int part = 1; part < count; ++part)
     letters += get(key_of(pe, key, static_cast<std::size_t>(part)), name.c_str(), pe);
@@ -163,7 +201,7 @@ std::vector<int> PmiClient::find_nodes() {
 // Each node is named by the first PE there.
 std::vector<int> PmiClient::nodes_by_hosts() {
   publish("host", identity_of_host(), Among::job);
-  meet("shmem_init", timeout_seconds_, kStartLimit);
+  meet({Among::job, true, "shmem_init", timeout_seconds_, kStartLimit});
   std::vector<std::string> hosts;
   std::vector<int> nodes;
   for (int pe = 0; pe < job_.n_pes; ++pe) {
@@ -172,6 +210,95 @@ std::vector<int> PmiClient::nodes_by_hosts() {
     nodes.push_back(static_cast<int>(first - hosts.begin()));
   }
   return nodes;
+}
+
+// --- The connection --------------------------------------------------------------------------
+
+std::string PmiClient::ask(std::string_view command, std::string_view words,
+                           std::string_view answer, const Awaited& awaited) {
+  const std::lock_guard lock(conversation_);
+  send_line(fmt::format("cmd={}{}\n", command, words));
+  std::string line = read_line(awaited);
+  if (pmi_word(line, "cmd") != answer) {
+    fatal("the launcher does not speak PMI-1: it answers cmd={} with cmd={}", command,
+          pmi_word(line, "cmd").value_or("").substr(0, 40));
+  }
+  return line;
+}
+
+// It does not matter how the launcher answers, if it does so soon.
+void PmiClient::disconnect() {
+  if (watch_.joinable()) {
+    eventfd_write(stop_, 1);
+    watch_.join();
+  }
+  const std::lock_guard lock(conversation_);
+  constexpr std::string_view kLine = "cmd=finalize\n";
+  if (send(fd_, kLine.data(), kLine.size(), MSG_NOSIGNAL) < 0) return;
+  char answer[64];
+  if (wait_for_events(fd_, POLLIN, end_of_wait(5))) [[maybe_unused]]
+    const ssize_t n = recv(fd_, answer, sizeof answer, MSG_DONTWAIT);
+}
+
+// A short line goes out in one piece, also while another thread waits for an answer.
+void PmiClient::abort(int status, const char*) {
+  const std::string line = fmt::format("cmd=abort exitcode={}\n", status);
+  [[maybe_unused]] const ssize_t n =
+      send(fd_, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void PmiClient::send_line(std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t sent = send(fd_, line.data(), line.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      line.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      pollfd wanted{.fd = fd_, .events = POLLOUT, .revents = 0};
+      poll(&wanted, 1, -1);
+    } else if (errno != EINTR) {
+      end_without_launcher();
+    }
+  }
+}
+
+std::string PmiClient::read_line(const Awaited& awaited) {
+  const Clock::time_point end = end_of_wait(awaited.seconds);
+  std::string line;
+  ShownWait shown(monotonic_ns());
+  shown.say("waits for " + awaited.what);
+  while (line.size() < kLongestLine) {
+    if (!wait_for_events(fd_, POLLIN, end)) {
+      print_end_of_wait(awaited);
+      _exit(1);
+    }
+    char bytes[4096];
+    const ssize_t peeked = recv(fd_, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (peeked < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (peeked <= 0) end_without_launcher();
+    const std::string_view seen(bytes, static_cast<std::size_t>(peeked));
+    const std::size_t newline = seen.find('\n');
+    const std::size_t taken = newline == seen.npos ? seen.size() : newline + 1;
+    if (recv(fd_, bytes, taken, 0) != static_cast<ssize_t>(taken)) end_without_launcher();
+    line += seen.substr(0, std::min(newline, taken));
+    if (newline != seen.npos) return line;
+  }
+  fatal("the launcher does not speak PMI-1: it sends more than {} bytes without an end of line",
+        kLongestLine);
+}
+
+// MPI in this program, if it shares the connection, closes its descriptor when it says goodbye.
+// The launcher has closed its end then, and lives.
+void PmiClient::watch_launcher() {
+  pollfd wanted[2] = {{.fd = fd_, .events = POLLRDHUP, .revents = 0},
+                      {.fd = stop_, .events = POLLIN, .revents = 0}};
+  while (poll(wanted, 2, -1) < 0) {
+  }
+  if (wanted[1].revents != 0) return;
+  for (int i = 0; i < 5; ++i) {
+    if (poll(&wanted[1], 1, 100) > 0) return;
+    if (fcntl(given_, F_GETFD) < 0) return;
+  }
+  end_without_launcher();
 }
 
 }  // namespace

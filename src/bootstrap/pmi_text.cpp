@@ -62,9 +62,12 @@ std::optional<std::string_view> pmi_word(std::string_view line, std::string_view
 }
 
 std::optional<int> pmi_number(std::string_view line, std::string_view name) {
-  std::optional<std::string_view> word = pmi_word(line, name);
+  return as_number(pmi_word(line, name).value_or(""));
+}
+
+std::optional<int> as_number(std::string_view text) {
   int number = 0;
-  if (!word || !take(*word, number) || !word->empty()) return std::nullopt;
+  if (!take(text, number) || !text.empty()) return std::nullopt;
   return number;
 }
 

@@ -4,7 +4,6 @@
 // Invariant: PMIx fences occur in start-up only, and at the end of jobs over several nodes. An own
 // thread of PMIx calls on_lost_connection().
 #include <pmix.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -55,42 +53,41 @@ pmix_proc_t process_of(pmix_rank_t rank) {
   return process;
 }
 
-// Owns what PMIx_Get hands out.
-struct Fetched {
-  pmix_value_t* value = nullptr;
-  Fetched() = default;
-  Fetched(const Fetched&) = delete;
-  Fetched& operator=(const Fetched&) = delete;
-  ~Fetched() {
-    if (value) PMIX_VALUE_RELEASE(value);
-  }
+struct ReleaseValue {
+  void operator()(pmix_value_t* value) const { PMIX_VALUE_RELEASE(value); }
 };
+using Value = std::unique_ptr<pmix_value_t, ReleaseValue>;
 
-bool is_text(const pmix_value_t& value) {
-  return value.type == PMIX_STRING && value.data.string != nullptr;
+// Null if the launcher does not say it; `status` is its reason.
+Value fetch(const pmix_proc_t& process, const char* key, pmix_status_t& status) {
+  pmix_value_t* value = nullptr;
+  status = PMIx_Get(&process, key, nullptr, 0, &value);
+  return Value(status == PMIX_SUCCESS ? value : nullptr);
+}
+
+std::optional<std::string> fetch_text(pmix_rank_t rank, const char* key) {
+  pmix_status_t status = PMIX_SUCCESS;
+  const Value value = fetch(process_of(rank), key, status);
+  if (!value || value->type != PMIX_STRING || value->data.string == nullptr) return std::nullopt;
+  return value->data.string;
 }
 
 // Servers differ in the integer type that they give a key.
 std::optional<long> as_integer(const pmix_value_t& value) {
   switch (value.type) {
     case PMIX_SIZE:
-      return static_cast<long>(value.data.size);
+    case PMIX_INT64:
+    case PMIX_UINT64:
+      return value.data.int64;
     case PMIX_INT:
-      return value.data.integer;
     case PMIX_INT32:
       return value.data.int32;
-    case PMIX_INT64:
-      return static_cast<long>(value.data.int64);
     case PMIX_UINT:
-      return value.data.uint;
     case PMIX_UINT32:
+    case PMIX_PROC_RANK:
       return value.data.uint32;
-    case PMIX_UINT64:
-      return static_cast<long>(value.data.uint64);
     case PMIX_UINT16:
       return value.data.uint16;
-    case PMIX_PROC_RANK:
-      return value.data.rank;
     default:
       return std::nullopt;
   }
@@ -98,30 +95,21 @@ std::optional<long> as_integer(const pmix_value_t& value) {
 
 // 0: the launcher says no usable number.
 pmix_status_t fetch_size(int& n_pes) {
-  const pmix_proc_t job = process_of(PMIX_RANK_WILDCARD);
-  Fetched fetched;
-  const pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &fetched.value);
-  if (status == PMIX_SUCCESS)
-    n_pes = static_cast<int>(std::max(as_integer(*fetched.value).value_or(0), 0L));
+  pmix_status_t status = PMIX_SUCCESS;
+  const Value value = fetch(process_of(PMIX_RANK_WILDCARD), PMIX_JOB_SIZE, status);
+  if (value) n_pes = static_cast<int>(std::max(as_integer(*value).value_or(0), 0L));
   return status;
 }
 
 // Ascending; empty if the launcher does not say whose machine is whose.
 std::vector<int> pes_with_host_of(int me, int n_pes) {
   std::vector<int> pes;
-  Fetched mine;
-  const pmix_proc_t self = process_of(static_cast<pmix_rank_t>(me));
-  if (PMIx_Get(&self, PMIX_HOSTNAME, nullptr, 0, &mine.value) != PMIX_SUCCESS ||
-      !is_text(*mine.value))
-    return pes;
-  for (int pe = 0; pe < n_pes; ++pe) {
-    Fetched other;
-    const pmix_proc_t process = process_of(static_cast<pmix_rank_t>(pe));
-    if (PMIx_Get(&process, PMIX_HOSTNAME, nullptr, 0, &other.value) == PMIX_SUCCESS &&
-        is_text(*other.value) &&
-        std::strcmp(other.value->data.string, mine.value->data.string) == 0)
-      pes.push_back(pe);
-  }
+  const auto host_of = [](int pe) {
+    return fetch_text(static_cast<pmix_rank_t>(pe), PMIX_HOSTNAME);
+  };
+  const auto mine = host_of(me);
+  for (int pe = 0; mine && pe < n_pes; ++pe)
+    if (host_of(pe) == mine) pes.push_back(pe);
   return pes;
 }
 
@@ -129,15 +117,10 @@ std::vector<int> pes_with_host_of(int me, int n_pes) {
 // PMIX_MCA_gds=hash Open MPI 4.1 gives all machines the list of the last one: whoever is not in it
 // goes by the names of the PEs' machines. Empty: there is no way to know.
 std::vector<int> local_peers(int me, int n_pes) {
-  const pmix_proc_t job = process_of(PMIX_RANK_WILDCARD);
-  Fetched fetched;
-  const pmix_status_t status = PMIx_Get(&job, PMIX_LOCAL_PEERS, nullptr, 0, &fetched.value);
   std::vector<int> pes;
-  if (status == PMIX_SUCCESS && is_text(*fetched.value)) {
-    std::istringstream list(fetched.value->data.string);
-    for (std::string number; std::getline(list, number, ',');)
-      pes.push_back(std::atoi(number.c_str()));
-  }
+  std::istringstream list(fetch_text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS).value_or(""));
+  for (std::string number; std::getline(list, number, ',');)
+    pes.push_back(std::atoi(number.c_str()));
   if (pes.empty()) return {me};
   if (std::find(pes.begin(), pes.end(), me) == pes.end()) return pes_with_host_of(me, n_pes);
   std::sort(pes.begin(), pes.end());
@@ -175,12 +158,8 @@ std::string server_address() {
 class StartWatch {
  public:
   explicit StartWatch(double seconds) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's business
     if (seconds > 0)
       thread_ = start_thread("that watches start-up", [this, seconds] { watch(seconds); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     const std::lock_guard lock(mutex_);
     if (!debug_enabled()) captured_.emplace(STDERR_FILENO);
   }
@@ -250,13 +229,6 @@ void on_fence_end(pmix_status_t status, void* data) {
   end.changed.notify_all();
 }
 
-struct Fence {
-  Among who;
-  bool collects;        // what has been published
-  const char* routine;  // that brings the others here
-  const char* limit;    // the variable
-};
-
 std::vector<pmix_proc_t> processes_of(Among who) {
   if (who == Among::job) return {process_of(PMIX_RANK_WILDCARD)};
   std::vector<pmix_proc_t> processes;
@@ -265,40 +237,30 @@ std::vector<pmix_proc_t> processes_of(Among who) {
   return processes;
 }
 
-std::string awaited_text(const Fence& fence) {
-  if (fence.who == Among::job)
-    return fmt::format("all {} PEs to call {}", joined_job().n_pes, fence.routine);
-  return fmt::format("the {} PEs of this machine to call {}", joined_job().node_pes.size(),
-                     fence.routine);
-}
-
-// No PMIx_Abort while a fence is pending; a nonzero exit ends the job under every launcher.
-[[noreturn]] void end_in_fence(const Fence& fence, double timeout_seconds) {
-  print_line(fmt::format("waited {:g} s for {}; the limit is {}", timeout_seconds,
-                         awaited_text(fence), fence.limit));
-  print_status_table();
-  _exit(1);
-}
-
-void run(const Fence& fence, double timeout_seconds) {
-  const std::vector<pmix_proc_t> who = processes_of(fence.who);
+void run_fence(const Meeting& meeting) {
+  const std::vector<pmix_proc_t> who = processes_of(meeting.who);
+  const bool collects = meeting.exchanges && meeting.who == Among::job;
   pmix_info_t collect;
-  PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &fence.collects, PMIX_BOOL);
+  PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &collects, PMIX_BOOL);
   const auto end = std::make_unique<FenceEnd>();
   const pmix_status_t status =
       PMIx_Fence_nb(who.data(), who.size(), &collect, 1, on_fence_end, end.get());
   if (status == PMIX_OPERATION_SUCCEEDED) return;
   check_pmix(status, "meet the other PEs");
   std::unique_lock lock(end->mutex);
+  const Awaited awaited = awaited_in(meeting);
   ShownWait shown(monotonic_ns());
-  shown.say("waits for " + awaited_text(fence));
-  const auto limit = std::chrono::duration<double>(timeout_seconds > 0 ? timeout_seconds : 1e9);
-  if (!end->changed.wait_for(lock, limit, [&] { return end->status.has_value(); }))
-    end_in_fence(fence, timeout_seconds);
+  shown.say("waits for " + awaited.what);
+  const auto limit = std::chrono::duration<double>(meeting.seconds > 0 ? meeting.seconds : 1e9);
+  if (!end->changed.wait_for(lock, limit, [&] { return end->status.has_value(); })) {
+    // No PMIx_Abort while a fence is pending; a nonzero exit ends the job under every launcher.
+    print_end_of_wait(awaited);
+    _exit(1);
+  }
   if (*end->status == PMIX_SUCCESS) return;
   // Partial success: a PE has died.
   leave_word_to_first();
-  print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", fence.routine,
+  print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", meeting.routine,
                          PMIx_Error_string(*end->status)));
   _exit(1);
 }
@@ -306,21 +268,12 @@ void run(const Fence& fence, double timeout_seconds) {
 class PmixClient final : public LauncherClient {
  public:
   void publish(std::string_view key, std::string_view value, Among who) override;
-  void exchange_published(Among who, double timeout_seconds) override;
+  void meet(const Meeting& meeting) override;
   std::string lookup(int pe, std::string_view key) override;
-  void meet_at_start(double timeout_seconds) override {
-    meet("shmem_init", kStartLimit, timeout_seconds);
-  }
-  void meet_at_end(double timeout_seconds) override {
-    meet("shmem_finalize", "MESHMEM_TIMEOUT", timeout_seconds);
-  }
   void disconnect() override { PMIx_Finalize(nullptr, 0); }
   void abort(int status, const char* reason) override {
     if (!others_may_be_in_a_fence) PMIx_Abort(status, reason, nullptr, 0);
   }
-
- private:
-  static void meet(const char* routine, const char* limit, double timeout_seconds);
 };
 
 void PmixClient::publish(std::string_view key, std::string_view value, Among who) {
@@ -334,31 +287,27 @@ void PmixClient::publish(std::string_view key, std::string_view value, Among who
       "publish start-up data");
 }
 
-void PmixClient::exchange_published(Among who, double timeout_seconds) {
-  check_pmix(PMIx_Commit(), "publish start-up data");
-  if (who == Among::node && joined_job().node_pes.size() == 1) return;
-  run({.who = who, .collects = who == Among::job, .routine = "shmem_init", .limit = kStartLimit},
-      timeout_seconds);
-  if (who == Among::job) others_may_be_in_a_fence = false;
-}
-
-void PmixClient::meet(const char* routine, const char* limit, double timeout_seconds) {
-  others_may_be_in_a_fence = true;
-  run({.who = Among::job, .collects = false, .routine = routine, .limit = limit}, timeout_seconds);
-  others_may_be_in_a_fence = false;
+void PmixClient::meet(const Meeting& meeting) {
+  if (meeting.exchanges) {
+    check_pmix(PMIx_Commit(), "publish start-up data");
+    if (meeting.who == Among::node && joined_job().node_pes.size() == 1) return;
+  } else {
+    others_may_be_in_a_fence = true;
+  }
+  run_fence(meeting);
+  if (meeting.who == Among::job) others_may_be_in_a_fence = false;
 }
 
 std::string PmixClient::lookup(int pe, std::string_view key) {
-  const pmix_proc_t owner = process_of(static_cast<pmix_rank_t>(pe));
-  Fetched fetched;
-  const pmix_status_t status =
-      PMIx_Get(&owner, std::string(key).c_str(), nullptr, 0, &fetched.value);
-  if (status != PMIX_SUCCESS || fetched.value->type != PMIX_BYTE_OBJECT) {
+  pmix_status_t status = PMIX_SUCCESS;
+  const Value value =
+      fetch(process_of(static_cast<pmix_rank_t>(pe)), std::string(key).c_str(), status);
+  if (!value || value->type != PMIX_BYTE_OBJECT) {
     leave_word_to_first();
     fatal("cannot get '{}' of PE {} from the launcher: PMIx says {}", key, pe,
           PMIx_Error_string(status));
   }
-  return std::string(fetched.value->data.bo.bytes, fetched.value->data.bo.size);
+  return std::string(value->data.bo.bytes, value->data.bo.size);
 }
 
 }  // namespace

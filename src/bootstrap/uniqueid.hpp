@@ -13,35 +13,33 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <variant>
 
 namespace meshmem {
 
 using UniqueIdBytes = std::array<unsigned char, 128>;
 using UniqueIdToken = std::array<unsigned char, 32>;
 
+constexpr std::size_t kMostAddresses = 4;
+
 struct UniqueId {
   UniqueIdToken token{};
   std::uint16_t port = 0;
-  // The addresses of one machine's interfaces, the likeliest first, at most kMostAddresses. Empty
-  // if the job's launcher says which processes are its PEs.
-  std::vector<in6_addr> addresses{};  // IPv4 as ::ffff:a.b.c.d
+  std::uint16_t n_addresses = 0;  // 0 if the job's launcher says which processes are its PEs
   // The number of processes of the launcher under which the id was made. A job of all of them asks
   // the launcher which processes are its PEs.
   std::uint32_t launched = 0;
+  // Of one machine's interfaces, the likeliest first; IPv4 as ::ffff:a.b.c.d.
+  in6_addr addresses[kMostAddresses] = {};
 };
-
-constexpr std::size_t kMostAddresses = 4;
 
 UniqueIdBytes pack_unique_id(const UniqueId& id);
 // Returns nullopt if the bytes are not an id of this version of the library.
 std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes);
 
-// The addresses at which other machines may reach this one: those of `interface` if it exists.
-std::vector<in6_addr> addresses_of_machine(const std::string& interface);
-
-// "10.0.0.1 port 4711"
-std::string text_of_address(const in6_addr& address, std::uint16_t port);
+// Opens the meeting point of a new id, and serves it from now on (uniqueid_server.cpp). Or why it
+// cannot. `interface`: see addresses_of_machine.
+std::variant<UniqueId, std::string> open_meeting_point(const std::string& interface);
 
 }  // namespace meshmem
 

@@ -7,10 +7,6 @@
 #ifndef MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
 #define MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -18,12 +14,12 @@
 
 namespace meshmem {
 
-enum class Say : std::uint32_t {
+enum class MessageKind : std::uint32_t {
   // To the meeting point.
   hello,    // number of PEs, own number, 1 if in the meeting point's process, machine, name
   put,      // key, value; no answer
   get,      // PE, key: value
-  meet,     // 1 for the PEs of the machine only: met
+  meet,     // met, when all have said so
   missing,  // absent: who has not come to what this PE waits for
   abort,    // status; no answer
   active,   // no answer: a PE that goes from now on is missed
@@ -77,40 +73,24 @@ class BodyReader {
 };
 
 struct Message {
-  Say kind;
+  MessageKind kind;
   std::string body;
 };
 
-inline std::string pack_message(Say kind, const Body& body) {
-  return Body().add(static_cast<std::uint32_t>(kind)).add(body.bytes()).bytes();
-}
-
-// At once, and lost if the other machine is silent.
-inline void set_up_connection(int fd) {
-  const int on = 1, idle_seconds = 10, seconds_between = 3, n_probes = 3;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds_between, sizeof seconds_between);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &n_probes, sizeof n_probes);
-}
+std::string pack_message(MessageKind kind, const Body& body);
 
 enum class Unpacked { whole, more_to_come, nonsense };
 
 // Takes the first message from the front of `bytes`.
-inline Unpacked unpack_message(std::string& bytes, Message& message) {
-  constexpr std::size_t kHead = 8, kLongestBody = std::size_t{1} << 26;
-  if (bytes.size() < kHead) return Unpacked::more_to_come;
-  BodyReader reader(bytes);
-  const std::uint32_t kind = reader.number();
-  const std::size_t length = BodyReader(std::string_view(bytes).substr(4)).number();
-  if (kind > static_cast<std::uint32_t>(Say::ended) || length > kLongestBody)
-    return Unpacked::nonsense;
-  if (bytes.size() < kHead + length) return Unpacked::more_to_come;
-  message = {static_cast<Say>(kind), std::string(reader.text())};
-  bytes.erase(0, kHead + length);
-  return Unpacked::whole;
-}
+Unpacked unpack_message(std::string& bytes, Message& message);
+
+// Sends at once, ends if the other machine is silent, and is kept from children.
+void set_up_connection(int fd);
+
+// A child of fork does not get such a descriptor, so that a connection ends with the process whose
+// it is: frameworks fork helpers that outlive a PE. It is registered while it is open.
+void keep_from_children(int fd);
+void close_kept_from_children(int fd);
 
 }  // namespace meshmem
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The meeting point's thread: connections without and with the token, what PEs have put, who is in
-// which meeting, and who is lost.
-// Invariant: never waits for one PE; what a PE does not take yet is kept for it.
-#include "bootstrap/uniqueid_server.hpp"
-
+// The meeting point of a job that no launcher has started: a thread of the process that has made
+// the unique id. PEs come by TCP, exchange start-up data and are missed when they go.
+// Invariant: a guest that does not say the token first gets no byte. The thread waits for no single
+// PE: it keeps for each what the PE does not take yet. It lives as long as its process, which need
+// not be a PE.
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,9 +18,11 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/machine/hmac.hpp"
 #include "base/machine/machine.hpp"
+#include "base/machine/sockets.hpp"
 #include "base/machine/thread.hpp"
-#include "bootstrap/unforked_descriptors.hpp"
+#include "bootstrap/uniqueid.hpp"
 #include "bootstrap/uniqueid_messages.hpp"
 
 namespace meshmem {
@@ -37,7 +37,7 @@ constexpr std::uint32_t kMostPes = 1 << 24;
 constexpr const char *kIsGone = " is gone",
                      *kHasEnded = " has ended, so that the others cannot start again";
 
-enum class In { nothing, meeting_of_job, meeting_of_machine, goodbye };
+enum class In { nothing, meeting, goodbye };
 
 struct Guest {
   int fd = -1;
@@ -50,14 +50,6 @@ struct Guest {
   std::string machine, name;
   std::string received, to_send;
 };
-
-// Takes the same time wherever they differ.
-bool is_token(std::string_view bytes, const UniqueIdToken& token) {
-  unsigned differences = 0;
-  for (std::size_t i = 0; i < token.size(); ++i)
-    differences |= static_cast<unsigned char>(bytes[i]) ^ unsigned { token[i] };
-  return differences == 0;
-}
 
 // The PE of this process may end it, and with it this thread, as soon as it has heard.
 template <typename Call>
@@ -78,7 +70,7 @@ class MeetingPoint {
   void read_from(Guest& guest);
   void write_to(Guest& guest);
   void answer(Guest& guest, const Message& message);
-  void say(Guest& guest, Say kind, const Body& body = {});
+  void send(Guest& guest, MessageKind kind, const Body& body = {});
   void drop(Guest& guest);  // closes; goes from the list later
   void lose(Guest& guest);
 
@@ -88,7 +80,6 @@ class MeetingPoint {
   void get(Guest& guest, BodyReader body);
   void meet(Guest& guest, In what);
   void activate(Guest& guest);
-  bool awaits(const Guest& guest, const Guest& other) const;
   std::string missing_to(const Guest& guest) const;
   void end_job(std::uint32_t status, const std::string& text);
   bool is_anyone_active() const;
@@ -100,9 +91,9 @@ class MeetingPoint {
   std::list<Guest> guests_;
   std::uint32_t n_pes_ = 0;  // as the first PE says
   std::vector<Guest*> pes_;  // those that are here
-  std::uint32_t n_come_ = 0;
+  std::uint32_t n_welcome_ = 0;
   std::map<std::pair<int, std::string>, std::string> values_;
-  std::string left_;  // a PE that has ended when nobody used the library
+  std::string ended_pe_;  // a PE that has ended when nobody used the library
   bool is_over_ = false;
   Body end_;
 };
@@ -138,7 +129,6 @@ void MeetingPoint::accept_guests() {
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
       listens_again_ = Clock::now() + std::chrono::milliseconds(200);
     if (fd < 0) break;
-    keep_from_children(fd);
     set_up_connection(fd);
     guests_.emplace_back().fd = fd;
   }
@@ -164,10 +154,10 @@ void MeetingPoint::drop(Guest& guest) {
 // Also one that has ended without a word: where nobody uses the library that is its right.
 void MeetingPoint::lose(Guest& guest) {
   const bool is_missed = guest.pe >= 0 && is_anyone_active();
-  if (guest.pe >= 0) left_ = text_of(guest);
+  if (guest.pe >= 0) ended_pe_ = text_of(guest);
   const char* const what = guest.is_active ? kIsGone : kHasEnded;
   drop(guest);
-  if (is_missed) end_job(1, left_ + what);
+  if (is_missed) end_job(1, ended_pe_ + what);
 }
 
 void MeetingPoint::read_from(Guest& guest) {
@@ -178,7 +168,9 @@ void MeetingPoint::read_from(Guest& guest) {
   guest.received.append(bytes, static_cast<std::size_t>(n));
   if (!guest.has_token) {
     if (guest.received.size() < token_.size()) return;
-    if (!is_token(guest.received, token_)) return drop(guest);
+    UniqueIdToken said;
+    std::copy_n(guest.received.begin(), said.size(), said.begin());
+    if (!is_same(said, token_)) return drop(guest);
     guest.has_token = true;
     guest.received.erase(0, token_.size());
   }
@@ -192,11 +184,11 @@ void MeetingPoint::read_from(Guest& guest) {
 }
 
 void MeetingPoint::write_to(Guest& guest) {
-  const ssize_t n = send(guest.fd, guest.to_send.data(), guest.to_send.size(), MSG_NOSIGNAL);
+  const ssize_t n = ::send(guest.fd, guest.to_send.data(), guest.to_send.size(), MSG_NOSIGNAL);
   if (n > 0) guest.to_send.erase(0, static_cast<std::size_t>(n));
 }
 
-void MeetingPoint::say(Guest& guest, Say kind, const Body& body) {
+void MeetingPoint::send(Guest& guest, MessageKind kind, const Body& body) {
   if (guest.fd < 0) return;
   guest.to_send += pack_message(kind, body);
   write_to(guest);  // what cannot go is tried again when it can; a lost one is seen by reading
@@ -204,25 +196,24 @@ void MeetingPoint::say(Guest& guest, Say kind, const Body& body) {
 
 void MeetingPoint::answer(Guest& guest, const Message& message) {
   const BodyReader body(message.body);
-  if (is_over_) return say(guest, Say::ended, end_);
-  if (message.kind == Say::hello && guest.pe < 0) return welcome(guest, body);
+  if (is_over_) return send(guest, MessageKind::ended, end_);
+  if (message.kind == MessageKind::hello && guest.pe < 0) return welcome(guest, body);
   if (guest.pe < 0) return drop(guest);
   switch (message.kind) {
-    case Say::put:
+    case MessageKind::put:
       return put(guest, body);
-    case Say::get:
+    case MessageKind::get:
       return get(guest, body);
-    case Say::meet:
-      return meet(guest,
-                  BodyReader(body).number() == 1 ? In::meeting_of_machine : In::meeting_of_job);
-    case Say::missing:
-      return say(guest, Say::absent, Body().add(missing_to(guest)));
-    case Say::active:
+    case MessageKind::meet:
+      return meet(guest, In::meeting);
+    case MessageKind::missing:
+      return send(guest, MessageKind::absent, Body().add(missing_to(guest)));
+    case MessageKind::active:
       return activate(guest);
-    case Say::idle:
+    case MessageKind::idle:
       guest.is_active = false;
       return meet(guest, In::goodbye);
-    case Say::abort: {
+    case MessageKind::abort: {
       const std::uint32_t status = BodyReader(body).number();
       return end_job(status, fmt::format("{} ended the job with status {}", text_of(guest),
                                          static_cast<int>(status)));
@@ -246,17 +237,17 @@ void MeetingPoint::welcome(Guest& guest, BodyReader body) {
   if (n_pes != n_pes_) {
     end_job(1, fmt::format("PE {} ({}) says that there are {} PEs, where others say {}", pe,
                            guest.name, n_pes, n_pes_));
-    return say(guest, Say::ended, end_);
+    return send(guest, MessageKind::ended, end_);
   }
-  if (Guest* other = pes_[pe]; other || n_come_ == n_pes_) {
+  if (Guest* other = pes_[pe]; other || n_welcome_ == n_pes_) {
     end_job(1, fmt::format("there is a second PE {}: {}{}", pe, guest.name,
                            other ? ", beside " + other->name : std::string()));
-    return say(guest, Say::ended, end_);
+    return send(guest, MessageKind::ended, end_);
   }
   guest.pe = static_cast<int>(pe);
   guest.is_active = true;
   pes_[pe] = &guest;
-  if (++n_come_ == n_pes_) welcome_all();
+  if (++n_welcome_ == n_pes_) welcome_all();
 }
 
 // A machine has the number of its first PE.
@@ -266,7 +257,7 @@ void MeetingPoint::welcome_all() {
   for (const Guest* guest : pes_)
     body.add(
         machines.try_emplace(guest->machine, static_cast<std::uint32_t>(guest->pe)).first->second);
-  for (Guest* guest : pes_) say(*guest, Say::welcome, body);
+  for (Guest* guest : pes_) send(*guest, MessageKind::welcome, body);
 }
 
 void MeetingPoint::put(const Guest& guest, BodyReader body) {
@@ -277,31 +268,24 @@ void MeetingPoint::put(const Guest& guest, BodyReader body) {
 void MeetingPoint::get(Guest& guest, BodyReader body) {
   const int pe = static_cast<int>(body.number());
   const auto found = values_.find({pe, std::string(body.text())});
-  if (found == values_.end()) return say(guest, Say::value, Body().add(0U));
-  say(guest, Say::value, Body().add(1U).add(found->second));
-}
-
-// Whether `guest`'s meeting is over only when `other` has come to it too.
-bool MeetingPoint::awaits(const Guest& guest, const Guest& other) const {
-  return guest.in != In::meeting_of_machine || guest.machine == other.machine;
+  if (found == values_.end()) return send(guest, MessageKind::value, Body().add(0U));
+  send(guest, MessageKind::value, Body().add(1U).add(found->second));
 }
 
 void MeetingPoint::meet(Guest& guest, In what) {
   guest.in = what;
   for (const Guest* other : pes_)
-    if (!other || (awaits(guest, *other) && other->in != what)) return;
-  const Say answer = what == In::goodbye ? Say::all_idle : Say::met;
-  std::vector<Guest*> met;
-  std::copy_if(pes_.begin(), pes_.end(), std::back_inserter(met),
-               [&](const Guest* other) { return awaits(guest, *other); });
-  for (Guest* other : met) other->in = In::nothing;
-  for_each_host_last(met, [&](Guest& other) { say(other, answer); });
+    if (!other || other->in != what) return;
+  for (Guest* other : pes_) other->in = In::nothing;
+  for_each_host_last(pes_, [&](Guest& other) {
+    send(other, what == In::goodbye ? MessageKind::all_idle : MessageKind::met);
+  });
 }
 
 // PEs that start again need all others.
 void MeetingPoint::activate(Guest& guest) {
   guest.is_active = true;
-  if (!left_.empty()) end_job(1, left_ + kHasEnded);
+  if (!ended_pe_.empty()) end_job(1, ended_pe_ + kHasEnded);
 }
 
 std::string MeetingPoint::missing_to(const Guest& guest) const {
@@ -310,10 +294,8 @@ std::string MeetingPoint::missing_to(const Guest& guest) const {
   int n = 0;
   for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
     const Guest* other = pes_[pe];
-    const bool has_come = n_come_ < n_pes_
-                              ? other != nullptr
-                              : other && (!awaits(guest, *other) || other->in == guest.in);
-    if (has_come) continue;
+    const bool is_here = other != nullptr && (n_welcome_ < n_pes_ || other->in == guest.in);
+    if (is_here) continue;
     if (++n <= kMostNamed) text += fmt::format("{}{}", n > 1 ? ", " : "", pe);
   }
   if (n > kMostNamed) text += fmt::format(" and {} more", n - kMostNamed);
@@ -333,59 +315,28 @@ void MeetingPoint::end_job(std::uint32_t status, const std::string& text) {
   std::vector<Guest*> pes;
   for (Guest& guest : guests_)
     if (guest.pe >= 0) pes.push_back(&guest);
-  for_each_host_last(pes, [&](Guest& guest) { say(guest, Say::ended, end_); });
+  for_each_host_last(pes, [&](Guest& guest) { send(guest, MessageKind::ended, end_); });
 }
 
 std::string MeetingPoint::text_of(const Guest& guest) const {
   return fmt::format("PE {} ({})", guest.pe, guest.name);
 }
 
-// Of both kinds of addresses, or of IPv4 where the kernel has no other.
-int open_listener() {
-  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd >= 0) {
-    const int no = 0;
-    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    sockaddr_in6 any{};
-    any.sin6_family = AF_INET6;
-    if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0) return fd;
-    close(fd);
-  }
-  const int ipv4 = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  if (ipv4 < 0 || bind(ipv4, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0) return ipv4;
-  const int error = errno;
-  close(ipv4);
-  errno = error;
-  return -1;
-}
-
-std::uint16_t port_of(int fd) {
-  sockaddr_in6 own{};  // the port is in the same place in both kinds of addresses
-  socklen_t size = sizeof own;
-  check(getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size), "open a port");
-  return ntohs(own.sin6_port);
-}
-
 }  // namespace
 
 std::variant<UniqueId, std::string> open_meeting_point(const std::string& interface) {
-  UniqueId id{.addresses = addresses_of_machine(interface)};
-  if (id.addresses.empty()) return "this machine has no network interface with an address";
+  UniqueId id;
+  const std::vector<in6_addr> addresses = addresses_of_machine(interface, kMostAddresses);
+  std::copy(addresses.begin(), addresses.end(), id.addresses);
+  id.n_addresses = static_cast<std::uint16_t>(addresses.size());
+  if (addresses.empty()) return "this machine has no network interface with an address";
   if (getrandom(id.token.data(), id.token.size(), 0) != static_cast<ssize_t>(id.token.size()))
     return "the kernel gives no random numbers: " + errno_text();
-  const int listener = open_listener();
-  if (listener < 0 || listen(listener, SOMAXCONN) != 0)
-    return "cannot open a port: " + errno_text();
-  id.port = port_of(listener);
+  const int listener = listen_at_any_address(&id.port);
+  if (listener < 0) return "cannot open a port: " + errno_text();
   keep_from_children(listener);
   auto& point = *new MeetingPoint(listener, id.token);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's business
   start_thread("that PEs meet at", [&point] { point.serve(); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return id;
 }
 

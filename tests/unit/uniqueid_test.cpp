@@ -4,22 +4,24 @@
 
 #include <gtest/gtest.h>
 
+#include "base/machine/sockets.hpp"
 #include "bootstrap/uniqueid_messages.hpp"
 
 namespace meshmem {
 namespace {
 
 TEST(UniqueId, ComesOutOfItsBytesAsItWentIn) {
-  UniqueId id{.port = 0xfedc, .addresses = addresses_of_machine("")};
+  UniqueId id{.port = 0xfedc, .n_addresses = 3, .launched = 0x80000001};
   for (std::size_t i = 0; i < id.token.size(); ++i)
     id.token[i] = static_cast<unsigned char>(0x80 + i);
+  for (std::size_t i = 0; i < sizeof id.addresses[2]; ++i) id.addresses[2].s6_addr[i] = 0xf0 + i;
   const std::optional<UniqueId> same = unpack_unique_id(pack_unique_id(id));
   ASSERT_TRUE(same);
   EXPECT_EQ(same->token, id.token);
   EXPECT_EQ(same->port, id.port);
-  ASSERT_EQ(same->addresses.size(), id.addresses.size());
-  for (std::size_t i = 0; i < id.addresses.size(); ++i)
-    EXPECT_EQ(text_of_address(same->addresses[i], 1), text_of_address(id.addresses[i], 1));
+  EXPECT_EQ(same->launched, id.launched);
+  ASSERT_EQ(same->n_addresses, id.n_addresses);
+  EXPECT_EQ(text_of_address(same->addresses[2]), "f0f1:f2f3:f4f5:f6f7:f8f9:fafb:fcfd:feff");
 }
 
 TEST(UniqueId, OtherBytesAreNone) {
@@ -32,22 +34,23 @@ TEST(UniqueId, OtherBytesAreNone) {
     bytes = pack_unique_id({});
     bytes[i] = 0xff;
     const std::optional<UniqueId> id = unpack_unique_id(bytes);
-    EXPECT_TRUE(!id || id->addresses.size() <= kMostAddresses) << i;
+    EXPECT_TRUE(!id || id->n_addresses <= kMostAddresses) << i;
   }
 }
 
 TEST(UniqueId, HasAddressesThatOthersReach) {
-  const std::vector<in6_addr> all = addresses_of_machine("");
+  const std::vector<in6_addr> all = addresses_of_machine("", kMostAddresses);
   ASSERT_FALSE(all.empty());
   EXPECT_LE(all.size(), kMostAddresses);
-  ASSERT_FALSE(addresses_of_machine("lo").empty());
-  EXPECT_EQ(text_of_address(addresses_of_machine("lo")[0], 65535), "127.0.0.1 port 65535");
-  EXPECT_EQ(addresses_of_machine("no such interface").size(), all.size());
+  ASSERT_FALSE(addresses_of_machine("lo", kMostAddresses).empty());
+  EXPECT_EQ(text_of_address(addresses_of_machine("lo", kMostAddresses)[0]), "127.0.0.1");
+  EXPECT_EQ(addresses_of_machine("no such interface", kMostAddresses).size(), all.size());
 }
 
 TEST(UniqueIdMessages, ArriveInPieces) {
-  const std::string bytes = pack_message(Say::put, Body().add("key").add("").add(0x80000001U)) +
-                            pack_message(Say::idle, {});
+  const std::string bytes =
+      pack_message(MessageKind::put, Body().add("key").add("").add(0x80000001U)) +
+      pack_message(MessageKind::idle, {});
   std::string received;
   std::vector<Message> messages;
   for (const char byte : bytes) {
@@ -56,14 +59,14 @@ TEST(UniqueIdMessages, ArriveInPieces) {
     if (unpack_message(received, message) == Unpacked::whole) messages.push_back(message);
   }
   ASSERT_EQ(messages.size(), 2U);
-  EXPECT_EQ(messages[0].kind, Say::put);
+  EXPECT_EQ(messages[0].kind, MessageKind::put);
   BodyReader reader(messages[0].body);
   EXPECT_EQ(reader.text(), "key");
   EXPECT_EQ(reader.text(), "");
   EXPECT_EQ(reader.number(), 0x80000001U);
   EXPECT_EQ(reader.number(), 0U);  // there is no more
   EXPECT_EQ(reader.text(), "");
-  EXPECT_EQ(messages[1].kind, Say::idle);
+  EXPECT_EQ(messages[1].kind, MessageKind::idle);
   EXPECT_EQ(messages[1].body, "");
 }
 
