@@ -13,35 +13,54 @@
 #include <string>
 #include <vector>
 
-#include "unique_fd.hpp"
+#include "pipe.hpp"
 
 namespace meshmem {
 
-struct ChildPlan {
-  const std::vector<std::string>& program;
-  const std::string& machine_code;  // its file, where a shell must not read it; else empty
-  const std::vector<std::string>& environment;  // NAME=VALUE
-  int input_fd;
-  int output_fd;
-  int error_fd;
-};
+// From here on the signals that end, stop or ask a job, and SIGCHLD, interrupt nothing: they are
+// read from this descriptor, as signalfd_siginfo. Called before any thread exists.
+UniqueFd open_job_signals();
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings);  // for exec
+
+// The file of a program: a name without a slash is looked for in PATH, as execvpe does. "" if there
+// is none.
+std::string find_program(const std::string& name);
 
 // Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for `pes`
 // PEs. Returns the limit that oshrun was started with.
 rlimit raise_file_limit(int pes);
 
+struct StandardDescriptors {
+  int input, output, error;
+};
+
+struct ExecError {
+  int number;
+  std::string text;  // errno's own, unless that would mislead
+};
+
 class ChildStarter {
  public:
-  explicit ChildStarter(const rlimit& files);  // how many descriptors a PE may have
+  // `files`: how many descriptors a PE may have.
+  ChildStarter(const std::vector<std::string>& program, const rlimit& files);
 
-  pid_t start(const ChildPlan& plan);
+  // `environment` is NAME=VALUE strings.
+  pid_t start(const std::vector<std::string>& environment, const StandardDescriptors& descriptors);
 
-  // Readable when a child could not become the program; take_error() then says why, as an errno.
+  // Readable when a child could not become the program; take_error() then says why.
   int error_fd() const { return errors_.read_end.get(); }
-  std::optional<int> take_error();
+  std::optional<ExecError> take_error();
 
  private:
-  Pipe errors_;
+  [[noreturn]] void become_program(char** arguments, char** environment,
+                                   const StandardDescriptors& descriptors, pid_t parent);
+
+  std::vector<std::string> program_;
+  // The program's file if that is machine code, else empty. A shell would read machine code of
+  // another processor as a script, and say that it does not find its own first bytes.
+  std::string machine_code_;
+  Pipe errors_ = make_pipe();
   rlimit files_;
 };
 

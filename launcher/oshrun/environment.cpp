@@ -6,10 +6,16 @@
 #include "environment.hpp"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
+
+#include "base/settings/foreign_variables.hpp"
+#include "failure.hpp"
 
 namespace meshmem {
 namespace {
@@ -25,10 +31,10 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
                                   "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
     if (name.starts_with(family)) return true;
   }
-  return name.starts_with("MESHMEM_OUTPUT_TTY=") || name.starts_with("MESHMEM_ERROR_TTY=") ||
-         name.starts_with("MESHMEM_OSHRUN_PES=") ||
-         name.starts_with("MESHMEM_OSHRUN_FAKE_NODES=") ||
-         name.starts_with("MESHMEM_OSHRUN_STATUS=") || name.starts_with("MESHMEM_OSHRUN_RECORD=");
+  const auto& ours = oshrun_variables();
+  return std::any_of(ours.begin(), ours.end(), [&](const OshrunVariable& variable) {
+    return variable.name == name.substr(0, name.find('='));
+  });
 }
 
 void apply_export(Environment& environment, const std::string& text) {
@@ -63,6 +69,13 @@ Environment make_base_environment(const std::vector<std::string>& exports, int p
   for (const std::string& text : exports) apply_export(environment, text);
   environment["MESHMEM_OSHRUN_PES"] = fmt::format("{}", pes);
   return environment;
+}
+
+std::string make_secret() {
+  std::uint64_t words[2];
+  if (::getrandom(words, sizeof(words), 0) != sizeof(words))
+    give_up("cannot get random bits: {}", std::strerror(errno));
+  return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
 void forget_outer_identity() {

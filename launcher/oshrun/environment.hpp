@@ -19,6 +19,10 @@ using Environment = std::map<std::string, std::string>;
 Environment make_base_environment(const std::vector<std::string>& exports, int pes,
                                   const std::string& scratch_path);
 
+// 128 random bits of the kernel's, as 32 digits. Only the processes of a job know it: they get it
+// by their environment, which only their user can read.
+std::string make_secret();
+
 // Takes an outer launcher's identity out of oshrun's own environment, which the PMIx server reads.
 void forget_outer_identity();
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace meshmem {
 
@@ -26,12 +27,22 @@ class Failure : public std::runtime_error {
   int status_;
 };
 
+// The user's mistake.
+template <typename... Values>
+[[noreturn]] void refuse(fmt::format_string<Values...> text, Values&&... values) {
+  throw Failure(kUsageError, fmt::format(text, std::forward<Values>(values)...));
+}
+
+// The system does not grant something.
+template <typename... Values>
+[[noreturn]] void give_up(fmt::format_string<Values...> text, Values&&... values) {
+  throw Failure(kSystemError, fmt::format(text, std::forward<Values>(values)...));
+}
+
 // Turns the result of a system call that must not fail into itself or a Failure with errno's text.
 template <typename Result>
 Result check(Result result, const char* doing) {
-  if (result < 0) {
-    throw Failure(kSystemError, fmt::format("cannot {}: {}", doing, std::strerror(errno)));
-  }
+  if (result < 0) give_up("cannot {}: {}", doing, std::strerror(errno));
   return result;
 }
 

@@ -6,6 +6,10 @@
 #ifndef MESHMEM_OSHRUN_HOSTS_HPP_
 #define MESHMEM_OSHRUN_HOSTS_HPP_
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "options.hpp"
 
 namespace meshmem {
@@ -13,6 +17,22 @@ namespace meshmem {
 // Returns oshrun's status. Throws Failure where there is no such launcher, or an option has no
 // translation.
 int hand_over(const Options& options);
+
+// --- The steps of it -------------------------------------------------------------------------
+
+struct FoundLauncher {
+  std::string program;  // prun, srun, prterun or mpirun, which is Open MPI's
+  std::string way;      // to prun's DVM, a file; or what srun --mpi takes; empty otherwise
+};
+
+// The first of the launchers that is there and can do what the options ask: a DVM of PRRTE's that
+// runs already, Slurm inside an allocation, prterun, Open MPI's mpirun. Throws Failure if none is.
+FoundLauncher choose_launcher(const Options& options);
+
+// Runs this command line to its end, and passes on signals. Returns oshrun's status: a job that has
+// begun and has not ended well is no success, whatever the launcher says. The words are made when
+// the environment has the variable by which PE 0 finds oshrun (base/status/job_record.hpp).
+int run_launcher(const std::function<std::vector<std::string>()>& make_words);
 
 }  // namespace meshmem
 

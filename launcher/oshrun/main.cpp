@@ -3,38 +3,32 @@
 // launcher that starts it on several.
 // Invariant: signals are blocked before the first thread or process is made; the guard and the
 // scratch folder outlive the PMIx server's use of them.
+#include <pthread.h>
 #include <signal.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <future>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include "base/machine/standard_descriptors.hpp"
 #include "base/machine/standard_output.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "children.hpp"
 #include "environment.hpp"
 #include "failure.hpp"
-#include "guard.hpp"
 #include "hosts.hpp"
-#include "mailbox.hpp"
+#include "leftovers.hpp"
 #include "options.hpp"
-#include "roomy_stack.hpp"
 #include "running_job.hpp"
-#include "scratch_folder.hpp"
 #include "server.hpp"
 #include "status.hpp"
 
 namespace meshmem {
 namespace {
-
-void refuse_foreign_environment() {
-  if (::getauxval(AT_SECURE) == 0) return;
-  throw Failure(kUsageError,
-                "it is set-uid, set-gid or has file capabilities, and its environment may be "
-                "another user's; take that bit or capability away");
-}
 
 // Where oshrun's own lines go, also while PMIx's output is held back.
 int crash_fd = STDERR_FILENO;
@@ -58,23 +52,37 @@ void set_up_crash_report() {
   for (int signal : {SIGABRT, SIGSEGV, SIGBUS}) ::sigaction(signal, &action, nullptr);
 }
 
-void set_up_signals() {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails, as on a full disk
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, as some callers leave it, it would hide the PEs' ends
-  sigset_t set = job_signals();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+void enter_working_folder(const std::string& folder) {
+  if (!folder.empty() && ::chdir(folder.c_str()) != 0)
+    refuse("cannot enter --wdir '{}': {}", folder, std::strerror(errno));
 }
 
-void enter_working_folder(const std::string& folder) {
-  if (!folder.empty() && ::chdir(folder.c_str()) != 0) {
-    throw Failure(kUsageError,
-                  fmt::format("cannot enter --wdir '{}': {}", folder, std::strerror(errno)));
+// PMIx has arrays of 100 KB on its stacks, which must not depend on `ulimit -s`. Holds for threads
+// that are started from now on, PMIx's too. PEs keep the user's limit.
+void give_threads_roomy_stacks() {
+  constexpr std::size_t kEnough = 1 << 20;
+  pthread_attr_t attributes;
+  if (::pthread_getattr_default_np(&attributes) != 0) return;
+  std::size_t bytes = 0;
+  ::pthread_attr_getstacksize(&attributes, &bytes);
+  ::pthread_attr_setstacksize(&attributes, std::max(bytes, kEnough));
+  ::pthread_setattr_default_np(&attributes);
+  ::pthread_attr_destroy(&attributes);
+}
+
+ServedJob start_server_on_roomy_stack(const ServerPlan& plan, Mailbox& mailbox) {
+  give_threads_roomy_stacks();
+  std::future<ServedJob> job;
+  try {
+    job = std::async(std::launch::async, start_server, plan, std::ref(mailbox));
+  } catch (const std::system_error& refusal) {
+    give_up("cannot start a thread (see ulimit -u): {}", refusal.code().message());
   }
+  return job.get();
 }
 
 int run(int argc, char** argv) {
-  refuse_foreign_environment();
+  if (const auto why = refuse_foreign_environment()) refuse("{}", *why);
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
   if (options->status_of) {
@@ -83,7 +91,9 @@ int run(int argc, char** argv) {
   }
   if (options->is_for_several_machines()) return hand_over(*options);
   enter_working_folder(options->working_folder);
-  set_up_signals();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails, as on a full disk
+  UniqueFd signals = open_job_signals();
   const rlimit files_of_pes = raise_file_limit(options->pes);
   ScratchFolder scratch;
   Guard guard(options->pes, scratch.path());
@@ -91,16 +101,12 @@ int run(int argc, char** argv) {
   Environment base = make_base_environment(options->exports, options->pes, scratch.path());
   forget_outer_identity();
   Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
-  std::optional<Server> server;
-  give_threads_roomy_stacks();
-  std::vector<std::vector<std::string>> variables = call_on_roomy_stack([&] {
-    server.emplace(ServerPlan{options->pes, options->fake_nodes, scratch.path()}, mailbox);
-    return server->register_pes();
-  });
-  StatusFile where(options->pes, options->program[0], server->job_name());
-  for (std::vector<std::string>& of_pe : variables) of_pe.push_back(where.variable());
-  RunningJob job(*options, files_of_pes, mailbox, guard, where);
-  return job.run(base, variables);
+  ServedJob served =
+      start_server_on_roomy_stack({options->pes, options->fake_nodes, scratch.path()}, mailbox);
+  StatusFile status(options->pes, options->program[0], served.name);
+  for (std::vector<std::string>& of_pe : served.variables) of_pe.push_back(status.variable());
+  RunningJob job(*options, files_of_pes, std::move(signals), mailbox, guard, status);
+  return job.run(base, served.variables);
 }
 
 }  // namespace

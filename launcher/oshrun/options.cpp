@@ -4,14 +4,14 @@
 // belongs to the program. Called once by main().
 #include "options.hpp"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <limits>
 
+#include "base/machine/machine.hpp"
 #include "failure.hpp"
-#include "foreign_options.hpp"
 
 namespace meshmem {
 namespace {
@@ -29,39 +29,74 @@ constexpr const char* kExamples =
     "killed, 124 after --timeout, 127 or 126 when the program cannot be run, 2 for wrong options,\n"
     "1 when the job cannot start or when its output is lost, as on a full disk.";
 
-int count_usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  // Fails where a machine has more cores than a cpu_set_t can name.
-  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0) return CPU_COUNT(&cores);
-  return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 int parse_count(const std::string& text, const char* option, const char* what) {
-  int count = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMaxPes) {
-    throw Failure(kUsageError, fmt::format("{} takes a number of {} from 1 to {}, not '{}'", option,
-                                           what, kMaxPes, text));
-  }
-  return count;
+  const auto count = parse_number(text, 1, kMaxPes);
+  if (!count) refuse("{} takes a number of {} from 1 to {}, not '{}'", option, what, kMaxPes, text);
+  return static_cast<int>(*count);
 }
 
 std::chrono::duration<double> parse_seconds(const std::string& text) {
   char* end = nullptr;
   double seconds = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != '\0' || !std::isfinite(seconds) || seconds <= 0) {
-    throw Failure(kUsageError,
-                  fmt::format("--timeout takes a positive number of seconds, not '{}'", text));
-  }
+  if (end == text.c_str() || *end != '\0' || !std::isfinite(seconds) || seconds <= 0)
+    refuse("--timeout takes a positive number of seconds, not '{}'", text);
   return std::chrono::duration<double>(std::min(seconds, 1e9));
 }
 
-void check_export(const std::string& text) {
-  if (text.empty() || text[0] == '=') {
-    throw Failure(kUsageError, fmt::format("-x takes NAME or NAME=VALUE, not '{}'", text));
-  }
+// --- Options of other launchers: mpirun, mpiexec, prterun, srun ------------------------------
+
+// Without their dashes, as launchers take one or two. A row that is understood has the same meaning
+// in every launcher that has the option; where they differ (-c, -N) it is refused.
+struct ForeignOptions {
+  std::string_view names;
+  std::string_view answer;  // our option, or what to write instead
+};
+
+constexpr ForeignOptions kSameAs[] = {
+    {"np ntasks", "-n"}, {"wd chdir", "--wdir"}, {"l label prepend-rank", "--tag-output"},
+    {"V", "--version"},  {"H host", "--hosts"},  {"machinefile", "--hostfile"},
+};
+
+constexpr std::string_view kWithoutEffect = "envall genvall";
+
+constexpr ForeignOptions kRefused[] = {
+    {"f", "write --hostfile FILE, with a line 'a slots=4' for each machine"},
+    {"default-hostfile w nodelist nodes rankfile rf",
+     "machines are named by --hosts a:4,b:4 or by --hostfile FILE"},
+    {"c", "it is the number of PEs to some launchers and cores per PE to others; use -n"},
+    {"N ppn perhost pernode npernode npersocket ntasks-per-node",
+     "write oshrun -n 4 for this machine, or --hosts a:4,b:4 for several"},
+    {"map-by bind-to rank-by bycore bynode byslot bind-to-core bind-to-none cpu-bind cpu-set "
+     "cpus-per-proc cpus-per-rank cpus-per-task report-bindings",
+     "oshrun binds no PE to a core or place; leave it out (to bind: oshrun -n 4 taskset ...)"},
+    {"nooversubscribe", "oshrun starts as many PEs as -n says; leave it out"},
+    {"use-hwthread-cpus", "without -n there is one PE per usable core; use -n"},
+    {"env genv", "write -x NAME=VALUE"},
+    {"envlist genvlist", "write -x NAME for each"},
+    {"envnone genvnone", "PEs get the whole environment; use oshrun -n 4 env -i ./hello"},
+    {"export", "PEs get the whole environment; write -x NAME=VALUE to change it"},
+    {"mca gmca omca prtemca pmixmca",
+     "oshrun has no components to set; leave it out (for MPI inside: export OMPI_MCA_name=value)"},
+    {"mpi", "oshrun always speaks PMIx; leave it out"},
+    {"app configfile multi-prog", "all PEs run one program; let it ask shmem_my_pe() what to do"},
+    {"s stdin", "standard input goes to PE 0; leave it out"},
+    {"o output output-filename", "write > FILE behind the command"},
+    {"merge-stderr-to-stdout", "write 2>&1 behind the command"},
+};
+
+bool is_among(std::string_view names, const std::string& name) {
+  return name.find(' ') == name.npos &&
+         fmt::format(" {} ", names).find(fmt::format(" {} ", name)) != std::string::npos;
 }
+
+template <typename Rows>
+const ForeignOptions* find_row(const Rows& rows, const std::string& name) {
+  for (const ForeignOptions& row : rows)
+    if (is_among(row.names, name)) return &row;
+  return nullptr;
+}
+
+// --- Words -----------------------------------------------------------------------------------
 
 // A word of the command line that is an option: "-n", "-n2", "--wdir=/tmp", "-host".
 struct OptionWord {
@@ -100,22 +135,17 @@ const CLI::Option* find_with_value_attached(const CLI::App& app, OptionWord& wor
     if (option->get_group().empty()) continue;
     ours += fmt::format("{}{}", ours.empty() ? "" : ", ", option->get_name());
   }
-  throw Failure(kUsageError, fmt::format("{} is not an option of oshrun, which has {}; see oshrun "
-                                         "--help",
-                                         word.text, ours));
+  refuse("{} is not an option of oshrun, which has {}; see oshrun --help", word.text, ours);
 }
 
 // Our option that `word` means; nullptr: the word is to be left out.
 const CLI::Option* understand(const CLI::App& app, OptionWord& word) {
   if (const CLI::Option* own = find_own(app, word.name)) return own;
-  if (const ForeignOption* foreign = find_foreign_option(word.name)) {
-    if (foreign->answer == ForeignAnswer::left_out) return nullptr;
-    if (foreign->answer == ForeignAnswer::same_as) {
-      return app.get_option_no_throw(std::string(foreign->text));
-    }
-    throw Failure(kUsageError,
-                  fmt::format("{} is not an option of oshrun: {}", word.text, foreign->text));
-  }
+  if (const ForeignOptions* same = find_row(kSameAs, word.name))
+    return app.get_option_no_throw(std::string(same->answer));
+  if (is_among(kWithoutEffect, word.name)) return nullptr;
+  if (const ForeignOptions* refused = find_row(kRefused, word.name))
+    refuse("{} is not an option of oshrun: {}", word.text, refused->answer);
   if (const CLI::Option* own = find_with_value_attached(app, word)) return own;
   refuse_unknown(app, word);
 }
@@ -124,10 +154,10 @@ const CLI::Option* understand(const CLI::App& app, OptionWord& word) {
 void check_single_program(const std::vector<std::string>& program) {
   for (std::size_t i = 1; i + 1 < program.size(); ++i) {
     if (program[i] != ":") continue;
-    throw Failure(kUsageError,
-                  fmt::format("':' and a second program: all PEs run one program; if they are "
-                              "arguments of {}, write -- before it",
-                              program[0]));
+    refuse(
+        "':' and a second program: all PEs run one program; if they are arguments of {}, write -- "
+        "before it",
+        program[0]);
   }
 }
 
@@ -158,22 +188,31 @@ class HelpText : public CLI::Formatter {
   }
 };
 
-// The raw texts, before they are checked.
-struct Texts {
-  std::string pes, timeout, status, fake_nodes;
-};
+int parse_pid(const std::string& text) {
+  const auto pid = parse_number(text, 1, std::numeric_limits<pid_t>::max());
+  if (!pid) refuse("--status takes the process id of an oshrun, not '{}'", text);
+  return static_cast<int>(*pid);
+}
 
-void declare_options(CLI::App& app, Options& options, Texts& texts) {
+void declare_options(CLI::App& app, Options& options) {
+  using Text = const std::string&;
+  const auto add = [&app](const char* name, std::function<void(Text)> take, const char* help) {
+    return app.add_option_function<std::string>(name, take, help);
+  };
   app.formatter(std::make_shared<HelpText>());
   app.footer(kExamples);
   app.set_version_flag("--version", "oshrun (meshmem) " MESHMEM_VERSION, "Print the version");
-  app.add_option("-n", texts.pes, "Number of PEs (also -np, --np); by default one per usable core")
+  add(
+      "-n", [&](Text text) { options.pes = parse_count(text, "-n", "PEs"); },
+      "Number of PEs (also -np, --np); by default one per usable core")
       ->type_name("PES");
   app.add_option("-x", options.exports, "Set NAME for the PEs, or pass it on; may be repeated")
       ->type_name("NAME[=VALUE]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--timeout", texts.timeout, "End the job after this many seconds, with status 124")
+  add(
+      "--timeout", [&](Text text) { options.timeout = parse_seconds(text); },
+      "End the job after this many seconds, with status 124")
       ->type_name("SECONDS");
   app.add_flag("--tag-output", options.tag_output,
                "Put the PE's number before each line: [3] text");
@@ -186,73 +225,60 @@ void declare_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--hostfile", options.hostfile,
                  "The same from a file with a line 'NAME slots=PES' for each machine")
       ->type_name("FILE");
-  app.add_option("--status", texts.status,
-                 "Print where the PEs of the oshrun with this process id are. SIGQUIT to\n"
-                 "that oshrun (Ctrl-\\) prints it there; twice within 2 s it ends the job")
+  add(
+      "--status", [&](Text text) { options.status_of = parse_pid(text); },
+      "Print where the PEs of the oshrun with this process id are. SIGQUIT to\n"
+      "that oshrun (Ctrl-\\) prints it there; twice within 2 s it ends the job")
       ->type_name("PID");
   // For tests of the path between nodes: the PEs are told that they are on this many machines.
-  app.add_option("--fake-nodes", texts.fake_nodes)->group("");
+  add(
+      "--fake-nodes",
+      [&](Text text) { options.fake_nodes = parse_count(text, "--fake-nodes", "nodes"); }, "")
+      ->group("");
   // They change nothing on this machine.
   app.add_flag("--allow-run-as-root", options.allow_root)->group("");
   app.add_flag("--oversubscribe", options.oversubscribe)->group("");
 }
 
-void fill_in_status(Options& options, const std::string& text) {
-  pid_t pid = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (error != std::errc() || end != text.data() + text.size() || pid < 1) {
-    throw Failure(kUsageError,
-                  fmt::format("--status takes the process id of an oshrun, not '{}'", text));
-  }
-  if (!options.program.empty()) {
-    throw Failure(kUsageError,
-                  fmt::format("--status {} runs no program, such as {}", pid, options.program[0]));
-  }
-  options.status_of = pid;
-}
-
-void check_machines(const Options& options, const Texts& texts, const CLI::App& app) {
+void check_machines(const Options& options, const CLI::App& app) {
   const bool hosts = app.count("--hosts") > 0, hostfile = app.count("--hostfile") > 0;
-  if (hosts && options.hosts.empty()) throw Failure(kUsageError, "--hosts names no machine");
-  if (hostfile && options.hostfile.empty()) throw Failure(kUsageError, "--hostfile names no file");
-  if (hosts && hostfile) throw Failure(kUsageError, "--hosts and --hostfile exclude each other");
-  if (!hosts && !hostfile) return;
-  if (!texts.fake_nodes.empty() || !texts.status.empty()) {
-    throw Failure(kUsageError, fmt::format("{} is for jobs on this machine; leave out {}",
-                                           texts.status.empty() ? "--fake-nodes" : "--status",
-                                           hosts ? "--hosts" : "--hostfile"));
+  if (hosts && options.hosts.empty()) refuse("--hosts names no machine");
+  if (hostfile && options.hostfile.empty()) refuse("--hostfile names no file");
+  if (hosts && hostfile) refuse("--hosts and --hostfile exclude each other");
+  for (const char* local : {"--fake-nodes", "--status"}) {
+    if (!options.is_for_several_machines() || app.count(local) == 0) continue;
+    refuse("{} is for jobs on this machine; leave out {}", local, hosts ? "--hosts" : "--hostfile");
   }
 }
 
-void fill_in(Options& options, const Texts& texts, const CLI::App& app) {
-  check_machines(options, texts, app);
-  if (app.count("-n") > 0) {
-    options.pes = parse_count(texts.pes, "-n", "PEs");
-  } else if (!options.is_for_several_machines()) {
-    options.pes = count_usable_cores();
-  }
-  if (!texts.timeout.empty()) options.timeout = parse_seconds(texts.timeout);
-  if (!texts.fake_nodes.empty()) {
-    options.fake_nodes = parse_count(texts.fake_nodes, "--fake-nodes", "nodes");
-    if (options.fake_nodes > options.pes) {
-      throw Failure(kUsageError, fmt::format("--fake-nodes {} is more than the {} PEs",
-                                             options.fake_nodes, options.pes));
-    }
-  }
-  for (const std::string& text : options.exports) check_export(text);
-  if (!texts.status.empty()) return fill_in_status(options, texts.status);
-  if (options.program.empty()) {
-    throw Failure(kUsageError, "no program to run; try: oshrun -n 4 ./hello (or oshrun --help)");
-  }
+void check_options(Options& options, const CLI::App& app) {
+  check_machines(options, app);
+  if (options.pes == 0 && !options.is_for_several_machines())
+    options.pes = static_cast<int>(allowed_cpus().size());
+  if (options.fake_nodes > 1 && options.fake_nodes > options.pes)
+    refuse("--fake-nodes {} is more than the {} PEs", options.fake_nodes, options.pes);
+  for (const std::string& text : options.exports)
+    if (text.empty() || text[0] == '=') refuse("-x takes NAME or NAME=VALUE, not '{}'", text);
+  if (options.status_of && !options.program.empty())
+    refuse("--status {} runs no program, such as {}", *options.status_of, options.program[0]);
+  if (!options.status_of && options.program.empty())
+    refuse("no program to run; try: oshrun -n 4 ./hello (or oshrun --help)");
 }
 
 }  // namespace
 
+std::optional<long> parse_number(std::string_view text, long least, long most) {
+  long number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || number < least || number > most) return std::nullopt;
+  return number;
+}
+
 std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
-  Texts texts;
   CLI::App app("oshrun starts an OpenSHMEM program as several PEs.", "oshrun");
-  declare_options(app, options, texts);
+  declare_options(app, options);
   std::vector<std::string> own = take_own_words(app, argc, argv, options.program);
   std::reverse(own.begin(), own.end());  // CLI11 takes words from the back
   try {
@@ -261,9 +287,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
     app.exit(asked_for_text);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    throw Failure(kUsageError, fmt::format("{}; see oshrun --help", error.what()));
+    refuse("{}; see oshrun --help", error.what());
   }
-  fill_in(options, texts, app);
+  check_options(options, app);
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace meshmem {
@@ -32,6 +33,9 @@ struct Options {
 
   bool is_for_several_machines() const { return !hosts.empty() || !hostfile.empty(); }
 };
+
+// nullopt: the text is no number from `least` to `most`.
+std::optional<long> parse_number(std::string_view text, long least, long most);
 
 // Nothing is returned when the user asked for text only (--help, --version), which is then printed.
 // Throws Failure when the command line is wrong.

@@ -98,8 +98,6 @@ void Sink::flush() {
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-bool Sink::is_full() const { return pending_.size() >= kFullSink; }
-
 void Sink::discard() {
   pending_.clear();
   broken_ = true;
@@ -109,19 +107,17 @@ void Sink::discard() {
 
 Output::Output(bool tag_lines)
     : tag_lines_(tag_lines),
-      out_(STDOUT_FILENO),
-      err_(STDERR_FILENO),
-      same_sink_(lead_to_same_place(STDOUT_FILENO, STDERR_FILENO)) {}
+      err_(lead_to_same_place(STDOUT_FILENO, STDERR_FILENO) ? out_ : separate_err_) {}
 
 Stream& Output::add(int pe, UniqueFd fd, bool is_error) {
   check(::fcntl(fd.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
-  streams_.push_back(Stream{pe, is_error ? &err() : &out_, std::move(fd)});
+  streams_.push_back(Stream{pe, is_error ? &err_ : &out_, std::move(fd)});
   return streams_.back();
 }
 
 bool Output::wants_input(const Stream& stream) const {
   bool holds_too_much = stream.text.size() > kLongLine && !may_print(stream);
-  return stream.fd.is_open() && !stream.sink->is_full() && !holds_too_much;
+  return stream.fd.is_open() && stream.sink->pending_bytes() < kFullSink && !holds_too_much;
 }
 
 void Output::read_from(Stream& stream) {
@@ -155,20 +151,19 @@ void Output::end_stream(Stream& stream) {
   }
   print_lines(stream);
   print_fragment(stream);
-  owner_of(*stream.sink) = nullptr;
+  stream.sink->owner = nullptr;
   print_waiting(*stream.sink);
 }
 
 // --- Output: printing ------------------------------------------------------------------------
 
 bool Output::may_print(const Stream& stream) const {
-  const Stream* owner = owner_of(*stream.sink);
-  return owner == nullptr || owner == &stream;
+  return stream.sink->owner == nullptr || stream.sink->owner == &stream;
 }
 
 void Output::print_lines(Stream& stream) {
   Sink& sink = *stream.sink;
-  bool owns = owner_of(sink) == &stream;
+  bool owns = sink.owner == &stream;
   if (stream.complete > 0) {
     if (!owns) sink.finish_line();  // another PE may have ended in the middle of a line
     std::string_view lines(stream.text.data(), stream.complete);
@@ -181,7 +176,7 @@ void Output::print_lines(Stream& stream) {
     stream.text.erase(0, stream.complete);
     stream.complete = 0;
     stream.since = Clock::now();
-    owner_of(sink) = nullptr;
+    sink.owner = nullptr;
     if (owns) print_waiting(sink);
   } else if (owns) {
     print_fragment(stream);
@@ -204,13 +199,13 @@ void Output::print_tagged(const Stream& stream, std::string_view lines) {
 void Output::print_fragment(Stream& stream) {
   if (stream.text.empty()) return;
   Sink& sink = *stream.sink;
-  if (owner_of(sink) != &stream) {
+  if (sink.owner != &stream) {
     sink.finish_line();
     if (tag_lines_) sink.write(fmt::format("[{}] ", stream.pe));
   }
   sink.write(stream.text);
   stream.text.clear();
-  owner_of(sink) = &stream;
+  sink.owner = &stream;
   if (tag_lines_ && !stream.fd.is_open()) sink.finish_line();
 }
 
@@ -233,10 +228,10 @@ Clock::time_point Output::due_time(const Stream& stream) const {
   return stream.since + kFragmentDelay;
 }
 
-std::optional<Clock::time_point> Output::next_due() const {
+Clock::time_point Output::next_due() const {
   Clock::time_point first = Clock::time_point::max();
   for (const Stream& stream : streams_) first = std::min(first, due_time(stream));
-  return first == Clock::time_point::max() ? std::nullopt : std::optional(first);
+  return first;
 }
 
 void Output::print_due(Clock::time_point now) {
@@ -246,17 +241,17 @@ void Output::print_due(Clock::time_point now) {
       print_lines(stream);
       print_fragment(stream);
     } else {
-      owner_of(*stream.sink) = nullptr;
+      stream.sink->owner = nullptr;
       stream.sink->finish_line();
       print_waiting(*stream.sink);
     }
   }
 }
 
-void Output::say(std::string_view line) {
-  err().finish_line();
-  owner_of(err()) = nullptr;
-  err().write(fmt::format("oshrun: {}\n", line));
+void Output::print_own_text(std::string_view text) {
+  err_.finish_line();
+  err_.owner = nullptr;
+  err_.write(fmt::format("oshrun: {}\n", text));
 }
 
 void Output::close_streams() {
@@ -264,19 +259,19 @@ void Output::close_streams() {
     if (stream.fd.is_open()) read_from(stream);  // what came while the sink was full
     if (stream.fd.is_open()) end_stream(stream);
   }
-  for (Stream*& owner : owners_) owner = nullptr;
+  out_.owner = err_.owner = nullptr;
   print_waiting(out_);
-  print_waiting(err());
+  print_waiting(err_);
 }
 
 void Output::flush() {
   out_.flush();
-  err().flush();
+  err_.flush();
 }
 
 void Output::discard() {
   out_.discard();
-  err().discard();
+  err_.discard();
 }
 
 }  // namespace meshmem

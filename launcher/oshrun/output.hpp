@@ -6,18 +6,23 @@
 #ifndef MESHMEM_OSHRUN_OUTPUT_HPP_
 #define MESHMEM_OSHRUN_OUTPUT_HPP_
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "unique_fd.hpp"
+#include "pipe.hpp"
 
 namespace meshmem {
 
 using Clock = std::chrono::steady_clock;
+
+struct Stream;
 
 // One of oshrun's own outputs, with what could not be written to it yet.
 class Sink {
@@ -30,11 +35,13 @@ class Sink {
 
   int fd() const { return fd_; }
   bool has_pending() const { return !pending_.empty(); }
-  bool is_full() const;
+  std::size_t pending_bytes() const { return pending_.size(); }
   bool is_broken() const { return broken_; }  // nobody reads it any more
   int lost_by() const { return lost_by_; }    // errno's value when text was lost, as on a full disk
   bool is_terminal() const { return terminal_; }
   void discard();
+
+  const Stream* owner = nullptr;  // whose unfinished line was written last
 
  private:
   ssize_t write_some(const char* text, std::size_t bytes);
@@ -71,20 +78,22 @@ class Output {
 
   void read_from(Stream& stream);  // when its descriptor is readable
   void print_due(Clock::time_point now);
-  std::optional<Clock::time_point> next_due() const;
+  Clock::time_point next_due() const;  // max(): never
 
-  void say(std::string_view line);  // a line of oshrun's own, to stderr
+  // A line of oshrun's own, to stderr.
+  template <typename... Values>
+  void print_own_line(fmt::format_string<Values...> line, Values&&... values) {
+    print_own_text(fmt::format(line, std::forward<Values>(values)...));
+  }
   void close_streams();
   void flush();
   void discard();
-  bool has_pending() const { return out_.has_pending() || err().has_pending(); }
+  bool has_pending() const { return out_.has_pending() || err_.has_pending(); }
   Sink& out() { return out_; }
-  Sink& err() { return same_sink_ ? out_ : err_; }
-  const Sink& err() const { return same_sink_ ? out_ : err_; }
+  Sink& err() { return err_; }
 
  private:
-  Stream*& owner_of(const Sink& sink) { return owners_[&sink == &out_ ? 0 : 1]; }
-  const Stream* owner_of(const Sink& sink) const { return owners_[&sink == &out_ ? 0 : 1]; }
+  void print_own_text(std::string_view text);
   bool may_print(const Stream& stream) const;
   Clock::time_point due_time(const Stream& stream) const;
   void print_lines(Stream& stream);
@@ -94,11 +103,10 @@ class Output {
   void end_stream(Stream& stream);
 
   bool tag_lines_;
-  Sink out_;
-  Sink err_;
-  bool same_sink_;  // stdout and stderr go to the same place
-  Stream* owners_[2] = {nullptr, nullptr};
-  std::deque<Stream> streams_;  // a deque, as owners_ points into it
+  Sink out_{STDOUT_FILENO};
+  Sink separate_err_{STDERR_FILENO};
+  Sink& err_;                   // the same as out_ where stdout and stderr go to the same place
+  std::deque<Stream> streams_;  // a deque, as sinks point into it
 };
 
 }  // namespace meshmem

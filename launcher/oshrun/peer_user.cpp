@@ -17,33 +17,27 @@
 #include <fstream>
 #include <sstream>
 
-#include "unique_fd.hpp"
+#include "pipe.hpp"
 
 namespace meshmem {
 namespace {
 
-struct End {
-  std::uint32_t address[4] = {};  // as the network has it; IPv4 uses the first word
-  std::uint16_t port = 0;
-};
-
+// A connection, with the other end as the source, and the family of its addresses.
 struct Connection {
   int family = AF_UNSPEC;
-  End here, there;
+  inet_diag_sockid ends{};  // IPv4 uses the first word of an address
 };
 
-End end_of(const sockaddr_storage& address) {
-  End end;
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    end.address[0] = v4.sin_addr.s_addr;
-    end.port = v4.sin_port;
+void take_apart(const sockaddr_storage& at, __be32* address, __be16& port) {
+  if (at.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(at);
+    address[0] = v4.sin_addr.s_addr;
+    port = v4.sin_port;
   } else {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-    std::memcpy(end.address, &v6.sin6_addr, sizeof(end.address));
-    end.port = v6.sin6_port;
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(at);
+    std::memcpy(address, &v6.sin6_addr, sizeof(v6.sin6_addr));
+    port = v6.sin6_port;
   }
-  return end;
 }
 
 std::optional<Connection> describe(int socket) {
@@ -54,7 +48,12 @@ std::optional<Connection> describe(int socket) {
       (here.ss_family != AF_INET && here.ss_family != AF_INET6)) {
     return std::nullopt;
   }
-  return Connection{here.ss_family, end_of(here), end_of(there)};
+  Connection connection{here.ss_family};
+  inet_diag_sockid& ends = connection.ends;
+  take_apart(there, ends.idiag_src, ends.idiag_sport);
+  take_apart(here, ends.idiag_dst, ends.idiag_dport);
+  ends.idiag_cookie[0] = ends.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  return connection;
 }
 
 // --- By netlink ------------------------------------------------------------------------------
@@ -73,12 +72,7 @@ Question make_question(const Connection& connection) {
   question.about.sdiag_family = static_cast<std::uint8_t>(connection.family);
   question.about.sdiag_protocol = IPPROTO_TCP;
   question.about.idiag_states = ~0U;
-  inet_diag_sockid& id = question.about.id;
-  id.idiag_sport = connection.there.port;
-  id.idiag_dport = connection.here.port;
-  std::memcpy(id.idiag_src, connection.there.address, sizeof(id.idiag_src));
-  std::memcpy(id.idiag_dst, connection.here.address, sizeof(id.idiag_dst));
-  id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  question.about.id = connection.ends;
   return question;
 }
 
@@ -103,19 +97,21 @@ PeerUser ask_netlink(const Connection& connection) {
 
 // --- By /proc/net/tcp ------------------------------------------------------------------------
 
-std::string hex_of(int family, const End& end) {
+std::string hex_of(int family, const __be32* address, __be16 port) {
   std::string text;
   for (int word = 0; word < (family == AF_INET ? 1 : 4); ++word)
-    text += fmt::format("{:08X}", end.address[word]);
-  return fmt::format("{}:{:04X}", text, ntohs(end.port));
+    text += fmt::format("{:08X}", address[word]);
+  return fmt::format("{}:{:04X}", text, ntohs(port));
 }
 
 PeerUser search_proc(const Connection& connection) {
   std::ifstream table(connection.family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6");
   std::string line;
   if (!std::getline(table, line)) return PeerUser{false, std::nullopt};
-  const std::string ends = fmt::format(" {} {} 01 ", hex_of(connection.family, connection.there),
-                                       hex_of(connection.family, connection.here));
+  const inet_diag_sockid& id = connection.ends;
+  const std::string ends =
+      fmt::format(" {} {} 01 ", hex_of(connection.family, id.idiag_src, id.idiag_sport),
+                  hex_of(connection.family, id.idiag_dst, id.idiag_dport));
   while (std::getline(table, line)) {
     const std::size_t place = line.find(ends);
     if (place == std::string::npos) continue;

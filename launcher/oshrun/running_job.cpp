@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "program_file.hpp"
-
 namespace meshmem {
 namespace {
 
@@ -44,31 +42,16 @@ std::string describe(const ChildEnd& end) {
 
 }  // namespace
 
-sigset_t job_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
-    sigaddset(&set, signal);
-  }
-  struct sigaction hang_up;
-  ::sigaction(SIGHUP, nullptr, &hang_up);
-  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // ignored: we run under nohup
-  return set;
-}
-
-RunningJob::RunningJob(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox,
-                       Guard& guard, StatusFile& where)
+RunningJob::RunningJob(const Options& options, const rlimit& files_of_pes, UniqueFd signals,
+                       Mailbox& mailbox, Guard& guard, StatusFile& status_file)
     : options_(options),
+      signals_(std::move(signals)),
       mailbox_(mailbox),
       guard_(guard),
-      where_(where),
-      machine_code_(find_machine_code(options.program[0])),
-      starter_(files_of_pes),
+      status_file_(status_file),
+      starter_(options.program, files_of_pes),
       output_(options.tag_output),
-      pes_(static_cast<std::size_t>(options.pes)) {
-  sigset_t set = job_signals();
-  signals_ = UniqueFd(check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd"));
-}
+      pes_(static_cast<std::size_t>(options.pes)) {}
 
 int RunningJob::run(const Environment& base,
                     const std::vector<std::vector<std::string>>& pe_variables) {
@@ -82,32 +65,32 @@ int RunningJob::run(const Environment& base,
   for (; !is_over(now); now = Clock::now()) {
     wait_for_news(now);
     output_.print_due(Clock::now());
-    tell_of_lost_output();
+    report_lost_output();
     act_on_deadlines(Clock::now());
   }
   output_.close_streams();
   while (output_.has_pending()) wait_for_news(Clock::now());
-  tell_of_lost_output();
+  report_lost_output();
   if (const auto trace = base.find("MESHMEM_TRACE"); trace != base.end())
-    tell_of_lost_trace(trace->second);
+    report_lost_trace(trace->second);
   return status_.value_or(output_is_lost_ ? kSystemError : 0);
 }
 
-void RunningJob::tell_of_lost_output() {
+void RunningJob::report_lost_output() {
   const int error = output_.out().lost_by() ? output_.out().lost_by() : output_.err().lost_by();
   if (error == 0 || output_is_lost_) return;
   output_is_lost_ = true;
-  output_.say(fmt::format("output of the PEs is lost: {}", std::strerror(error)));
+  output_.print_own_line("output of the PEs is lost: {}", std::strerror(error));
 }
 
 // PEs that were killed could not say it themselves.
-void RunningJob::tell_of_lost_trace(const std::string& file) {
+void RunningJob::report_lost_trace(const std::string& file) {
   if (status_.value_or(0) == 0 || a_pe_said_why_) return;
   if (::access((file + ".pe0.part").c_str(), F_OK) != 0) return;
-  output_.say(
-      fmt::format("the job has ended without its trace; `meshmem-trace join {}` makes it from the "
-                  "files that the PEs have left",
-                  file));
+  output_.print_own_line(
+      "the job has ended without its trace; `meshmem-trace join {}` makes it from the "
+      "files that the PEs have left",
+      file);
 }
 
 void RunningJob::start_pe(int pe, const Environment& base,
@@ -118,11 +101,10 @@ void RunningJob::start_pe(int pe, const Environment& base,
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   int input_fd = pe == 0 ? input_.fd_for_pe() : nowhere_fd;
-  pes_[pe].pid = starter_.start({options_.program, machine_code_, environment, input_fd,
-                                 out.write_end.get(), err.write_end.get()});
+  pes_[pe].pid = starter_.start(environment, {input_fd, out.write_end.get(), err.write_end.get()});
   pes_[pe].started_as = pes_[pe].pid;
   guard_.watch(pe, pes_[pe].pid);
-  where_.note_start(pe, pes_[pe].pid);
+  status_file_.note_start(pe, pes_[pe].pid);
   ++running_;
   output_.add(pe, std::move(out.read_end), false);
   output_.add(pe, std::move(err.read_end), true);
@@ -138,7 +120,7 @@ bool RunningJob::is_over(Clock::time_point now) const {
 void RunningJob::wait_for_news(Clock::time_point now) {
   enum { kSignals, kMail, kStartErrors, kInput, kInputOfPe, kOut, kErr, kFirstStream };
   std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0},
-                             {mailbox_.bell_fd(), POLLIN, 0},
+                             {mailbox_.fd(), POLLIN, 0},
                              {starter_.error_fd(), POLLIN, 0},
                              {input_.wants_input() ? STDIN_FILENO : -1, POLLIN, 0},
                              {input_.wants_output() ? input_.output_fd() : -1, POLLOUT, 0},
@@ -159,7 +141,7 @@ void RunningJob::wait_for_news(Clock::time_point now) {
 }
 
 int RunningJob::poll_timeout(Clock::time_point now) const {
-  Clock::time_point first = output_.next_due().value_or(Clock::time_point::max());
+  Clock::time_point first = output_.next_due();
   if (kill_at_) first = std::min(first, *kill_at_);
   if (timeout_at_) first = std::min(first, *timeout_at_);
   if (!silent_leavers_.empty()) first = std::min(first, leavers_judged_at_);
@@ -187,8 +169,8 @@ void RunningJob::take_signal(int signal) {
     return;
   }
   if (only_asks(signal)) {
-    return output_.say(fmt::format("{}\n  (SIGQUIT again within {} s ends the job)", where_.table(),
-                                   kAskingAgain.count()));
+    return output_.print_own_line("{}\n  (SIGQUIT again within {} s ends the job)",
+                                  status_file_.table(), kAskingAgain.count());
   }
   if (++interrupts_ > 1) {
     signal_all(SIGKILL);
@@ -225,7 +207,7 @@ void RunningJob::take_ends() {
     if (!pe) continue;
     pes_[*pe].pid = 0;
     guard_.forget(*pe);
-    where_.note_end(*pe, *end);
+    status_file_.note_end(*pe, *end);
     --running_;
     last_end_ = Clock::now();
     ends.emplace_back(*pe, *end);
@@ -244,20 +226,21 @@ std::optional<int> RunningJob::find_pe(pid_t pid) const {
 }
 
 void RunningJob::take_start_errors() {
-  while (std::optional<int> error = starter_.take_error()) {
+  while (std::optional<ExecError> error = starter_.take_error()) {
     if (status_) continue;
-    output_.say(fmt::format("cannot run '{}': {}", options_.program[0],
-                            explain_exec_error(options_.program[0], *error)));
-    end_with(*error == ENOENT || *error == ENOTDIR ? kStatusNotFound : kStatusNotRunnable);
+    output_.print_own_line("cannot run '{}': {}", options_.program[0], error->text);
+    const bool is_absent = error->number == ENOENT || error->number == ENOTDIR;
+    end_with(is_absent ? kStatusNotFound : kStatusNotRunnable);
   }
 }
 
 void RunningJob::take_mail() {
-  for (const ServerEvent& event : mailbox_.take_all()) {
+  while (const std::optional<ServerEvent> mail = mailbox_.take()) {
+    const ServerEvent& event = *mail;
     if (event.kind == ServerEvent::kRefused) {
-      output_.say(fmt::format(
+      output_.print_own_line(
           "refused a connection of user {} to this job, whose PEs run as user {} (said once)",
-          static_cast<uid_t>(event.status), ::geteuid()));
+          static_cast<uid_t>(event.status), ::geteuid());
       continue;
     }
     if (event.pe < 0 || event.pe >= options_.pes) continue;
@@ -281,7 +264,7 @@ void RunningJob::judge(int pe, const ChildEnd& end) {
   if (status_) return;
   if (end.signal == 0 && end.status == 0) {
     pes_[pe].left_early = !pes_[pe].connected;
-    if (pes_[pe].connected && !pes_[pe].finalized && !where_.has_finalized(pe)) {
+    if (pes_[pe].connected && !pes_[pe].finalized && !status_file_.has_finalized(pe)) {
       if (silent_leavers_.empty()) leavers_judged_at_ = Clock::now() + kMailDelay;
       silent_leavers_.push_back(pe);
     }
@@ -331,8 +314,8 @@ bool RunningJob::awaits_word_of_leavers() const {
 void RunningJob::act_on_deadlines(Clock::time_point now) {
   judge_silent_leavers(now);
   if (timeout_at_ && now >= *timeout_at_ && !status_) {
-    output_.say(fmt::format("the job ran longer than --timeout {:g} s; ending its {}",
-                            options_.timeout->count(), name_pes(running_)));
+    output_.print_own_line("the job ran longer than --timeout {:g} s; ending its {}",
+                           options_.timeout->count(), name_pes(running_));
     end_with(kStatusOfTimeout);
   }
   if (timeout_at_ && now >= *timeout_at_) timeout_at_.reset();
@@ -348,7 +331,7 @@ void RunningJob::report(int pe, const std::string& what) {
   int others = running_ - (pes_[pe].pid != 0 ? 1 : 0);
   std::string consequence =
       others > 0 ? fmt::format("; ending the other {}", name_pes(others)) : "";
-  output_.say(fmt::format("PE {} (pid {}) {}{}", pe, pes_[pe].started_as, what, consequence));
+  output_.print_own_line("PE {} (pid {}) {}{}", pe, pes_[pe].started_as, what, consequence);
 }
 
 void RunningJob::end_with(int status) {

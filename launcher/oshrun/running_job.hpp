@@ -14,23 +14,19 @@
 #include "base/machine/machine.hpp"
 #include "children.hpp"
 #include "environment.hpp"
-#include "guard.hpp"
-#include "mailbox.hpp"
+#include "leftovers.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "server.hpp"
 #include "status.hpp"
 #include "terminal_input.hpp"
 
 namespace meshmem {
 
-// The signals that the main loop reads instead of being interrupted by them. To be blocked before
-// any thread exists.
-sigset_t job_signals();
-
 class RunningJob {
  public:
-  RunningJob(const Options& options, const rlimit& files_of_pes, Mailbox& mailbox, Guard& guard,
-             StatusFile& where);
+  RunningJob(const Options& options, const rlimit& files_of_pes, UniqueFd signals, Mailbox& mailbox,
+             Guard& guard, StatusFile& status_file);
   ~RunningJob() { signal_all(SIGKILL); }  // if run() gave up half-way
 
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
@@ -67,20 +63,19 @@ class RunningJob {
   void act_on_deadlines(Clock::time_point now);
   std::optional<int> find_pe(pid_t pid) const;
 
-  void tell_of_lost_output();
-  void tell_of_lost_trace(const std::string& file);
+  void report_lost_output();
+  void report_lost_trace(const std::string& file);
   void report(int pe, const std::string& what);
   void end_with(int status);
 
   const Options& options_;
+  const UniqueFd signals_;
   Mailbox& mailbox_;
   Guard& guard_;
-  StatusFile& where_;
-  const std::string machine_code_;  // the program's file, if it is that
+  StatusFile& status_file_;
   ChildStarter starter_;
   Output output_;
   TerminalInput input_;
-  UniqueFd signals_;
 
   const std::vector<OomKills> oom_kills_before_ = count_oom_kills();
   std::vector<Pe> pes_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts PMIx's server, describes the job to it, and turns its upcalls into mail.
-// Invariant: every upcall but on_abort() answers at once, without waiting for the main loop.
+// Invariant: every upcall but on_abort() answers at once, without an answer of the main loop.
 // The keys given are those that every PMIx launcher gives (job size, peers of the node, host name)
 // and those that Open MPI programs ask for besides.
 #include "server.hpp"
@@ -8,17 +8,17 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <pmix.h>
+#include <pmix_server.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <optional>
 
 #include "base/machine/captured_output.hpp"
 #include "base/machine/start_obstacles.hpp"
-#include "secret.hpp"
-#include "visitors.hpp"
+#include "environment.hpp"
 
 namespace meshmem {
 namespace {
@@ -58,23 +58,12 @@ class QuietPmix {
 void post(void* mailbox, ServerEvent::Kind kind, const pmix_proc_t* who, int status = 0) {
   // A tool or a process that registered with no PE has no mailbox.
   if (mailbox == nullptr) return;
-  try {
-    static_cast<Mailbox*>(mailbox)->post({kind, static_cast<int>(who->rank), status});
-  } catch (const std::exception& exception) {  // which must not reach PMIx; the guard ends the PEs
-    std::fprintf(stderr, "oshrun: cannot take a message of PE %u: %s\n", who->rank,
-                 exception.what());
-    ::_exit(kSystemError);
-  }
+  static_cast<Mailbox*>(mailbox)->post({kind, static_cast<int>(who->rank), status});
 }
 
-pmix_status_t on_connected(const pmix_proc_t* who, void* mailbox, pmix_info_t*, size_t,
-                           pmix_op_cbfunc_t, void*) {
-  post(mailbox, ServerEvent::kConnected, who);
-  return PMIX_OPERATION_SUCCEEDED;
-}
-
-pmix_status_t on_finalized(const pmix_proc_t* who, void* mailbox, pmix_op_cbfunc_t, void*) {
-  post(mailbox, ServerEvent::kFinalized, who);
+template <ServerEvent::Kind kind>
+pmix_status_t on_event(const pmix_proc_t* who, void* mailbox, auto...) {
+  post(mailbox, kind, who);
   return PMIX_OPERATION_SUCCEEDED;
 }
 
@@ -95,38 +84,48 @@ pmix_status_t on_fence(const pmix_proc_t*, size_t, const pmix_info_t*, size_t, c
   return PMIX_SUCCESS;
 }
 
-pmix_status_t on_register_events(pmix_status_t*, size_t, const pmix_info_t*, size_t,
-                                 pmix_op_cbfunc_t, void*) {
-  return PMIX_OPERATION_SUCCEEDED;
-}
-
-pmix_status_t on_deregister_events(pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) {
-  return PMIX_OPERATION_SUCCEEDED;
-}
-
-pmix_status_t on_notify_event(pmix_status_t, const pmix_proc_t*, pmix_data_range_t, pmix_info_t*,
-                              size_t, pmix_op_cbfunc_t, void*) {
-  return PMIX_OPERATION_SUCCEEDED;
-}
-
-// A PE's program may have become another user: without a word it would be "unreachable".
-void on_stranger(void* mailbox, uid_t user) {
-  static_cast<Mailbox*>(mailbox)->post({ServerEvent::kRefused, 0, static_cast<int>(user)});
-}
-
 pmix_server_module_t make_module() {
   pmix_server_module_t module{};
-  module.client_connected2 = on_connected;
-  module.client_finalized = on_finalized;
+  module.client_connected2 = on_event<ServerEvent::kConnected>;
+  module.client_finalized = on_event<ServerEvent::kFinalized>;
   module.abort = on_abort;
   module.fence_nb = on_fence;
-  module.register_events = on_register_events;
-  module.deregister_events = on_deregister_events;
-  module.notify_event = on_notify_event;
+  module.register_events = [](auto...) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
+  module.deregister_events = [](auto...) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
+  module.notify_event = [](auto...) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
   return module;
 }
 
-// ---------------------------------------------------------------------------------------------
+// --- The job ---------------------------------------------------------------------------------
+
+// A list of PMIx's (key, value) pairs. Owns what its values point to, as PMIX_INFO_LOAD copies.
+class PmixInfoList {
+ public:
+  PmixInfoList() = default;
+  PmixInfoList(const PmixInfoList&) = delete;
+  ~PmixInfoList() {
+    for (pmix_info_t& info : list_) PMIX_INFO_DESTRUCT(&info);
+  }
+
+  void add(const char* key, const void* value, pmix_data_type_t type) {
+    pmix_info_t info;
+    PMIX_INFO_CONSTRUCT(&info);
+    PMIX_INFO_LOAD(&info, key, value, type);
+    list_.push_back(info);
+  }
+  void add(const char* key, const std::string& text) { add(key, text.c_str(), PMIX_STRING); }
+  void add(const char* key, std::uint32_t value) { add(key, &value, PMIX_UINT32); }
+  void add(const char* key, PmixInfoList& nested) {
+    pmix_data_array_t array{PMIX_INFO, nested.size(), nested.data()};
+    add(key, &array, PMIX_DATA_ARRAY);
+  }
+
+  pmix_info_t* data() { return list_.data(); }
+  std::size_t size() const { return list_.size(); }
+
+ private:
+  std::vector<pmix_info_t> list_;
+};
 
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -156,113 +155,110 @@ std::string join(const Items& items, const char* separator) {
   return fmt::format("{}", fmt::join(items, separator));
 }
 
-}  // namespace
-
-void Server::check(int status, const char* doing) const {
+void check_pmix(int status, const char* doing) {
   if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
   if (const auto obstacle = find_lack_of_network())
-    throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
-  throw Failure(kSystemError, fmt::format("PMIx cannot {}: {} (SHMEM_DEBUG=1 shows what it says)",
-                                          doing, PMIx_Error_string(status)));
+    give_up("cannot start the PMIx server: {}", *obstacle);
+  give_up("PMIx cannot {}: {} (SHMEM_DEBUG=1 shows what it says)", doing,
+          PMIx_Error_string(status));
 }
 
-Server::Server(const ServerPlan& plan, Mailbox& mailbox)
-    : plan_(plan), mailbox_(mailbox), nodes_(divide(plan.pes, plan.fake_nodes)) {
-  if (auto obstacle = find_lack_of_room(plan_.scratch_path, kRoomOfServer, "TMPDIR")) {
-    throw Failure(kSystemError, "cannot start the PMIx server: " + *obstacle);
-  }
-  send_complaints_nowhere();
-  const QuietPmix quiet;
-  // PMIx keeps the address of the module.
-  static pmix_server_module_t module = make_module();
+void start_pmix(const ServerPlan& plan, Mailbox& mailbox) {
+  static pmix_server_module_t module = make_module();  // PMIx keeps its address
   PmixInfoList settings;
-  settings.add(PMIX_SERVER_TMPDIR, plan_.scratch_path);
-  settings.add(PMIX_SYSTEM_TMPDIR, plan_.scratch_path);
-  tell_of_strangers(on_stranger, &mailbox_);
-  check(PMIx_server_init(&module, settings.data(), settings.size()), "start its server");
-  std::string name = fmt::format("oshrun-{}-{}-{}@1", host_name(), ::getpid(), make_secret());
-  PMIX_LOAD_NSPACE(job_name_, name.c_str());
-  register_job();
+  settings.add(PMIX_SERVER_TMPDIR, plan.scratch_path);
+  settings.add(PMIX_SYSTEM_TMPDIR, plan.scratch_path);
+  admit_own_user_only(mailbox);
+  check_pmix(PMIx_server_init(&module, settings.data(), settings.size()), "start its server");
 }
 
-std::string Server::node_name(int node) const {
-  return plan_.fake_nodes == 1 ? host_name() : fmt::format("node{}", node);
+std::string node_name(const ServerPlan& plan, int node) {
+  return plan.fake_nodes == 1 ? host_name() : fmt::format("node{}", node);
 }
 
-void Server::register_job() {
-  std::vector<std::string> names, lists;
-  for (int node = 0; node < plan_.fake_nodes; ++node) {
-    names.push_back(node_name(node));
-    lists.push_back(join(nodes_[node], ","));
-  }
-  Encoded node_map, pe_map;
-  check(PMIx_generate_regex(join(names, ",").c_str(), &node_map.text), "encode the nodes");
-  check(PMIx_generate_ppn(join(lists, ";").c_str(), &pe_map.text), "encode the PEs");
+void describe_pe(pmix_rank_t rank, std::uint16_t local_index, int node, const std::string& host,
+                 PmixInfoList& job) {
+  PmixInfoList about;
+  for (const char* key : {PMIX_RANK, PMIX_GLOBAL_RANK, PMIX_APP_RANK})
+    about.add(key, &rank, PMIX_PROC_RANK);
+  for (const char* key : {PMIX_LOCAL_RANK, PMIX_NODE_RANK})
+    about.add(key, &local_index, PMIX_UINT16);
+  about.add(PMIX_APPNUM, 0U);
+  about.add(PMIX_NODEID, static_cast<std::uint32_t>(node));
+  about.add(PMIX_HOSTNAME, host);
+  job.add(PMIX_PROC_DATA, about);
+}
 
+void register_job(const ServerPlan& plan, const char* name,
+                  const std::vector<std::vector<int>>& nodes) {
   PmixInfoList job;
-  job.add_encoded(PMIX_NODE_MAP, node_map.text);
-  job.add_encoded(PMIX_PROC_MAP, pe_map.text);
   for (const char* key : {PMIX_JOB_SIZE, PMIX_UNIV_SIZE, PMIX_MAX_PROCS, PMIX_APP_SIZE}) {
-    job.add(key, static_cast<std::uint32_t>(plan_.pes));
+    job.add(key, static_cast<std::uint32_t>(plan.pes));
   }
   job.add(PMIX_JOB_NUM_APPS, 1U);
-  job.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(plan_.fake_nodes));
-  job.add(PMIX_JOBID, std::string(job_name_));
-  job.add(PMIX_TMPDIR, plan_.scratch_path);  // for the files of Open MPI, which go with ours
-  job.add(PMIX_NSDIR, plan_.scratch_path);
-  if (plan_.fake_nodes == 1) {
-    job.add(PMIX_LOCAL_SIZE, static_cast<std::uint32_t>(plan_.pes));
+  job.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(plan.fake_nodes));
+  job.add(PMIX_JOBID, std::string(name));
+  job.add(PMIX_TMPDIR, plan.scratch_path);  // for the files of Open MPI, which go with ours
+  job.add(PMIX_NSDIR, plan.scratch_path);
+  std::vector<std::string> hosts, lists;
+  for (int node = 0; node < plan.fake_nodes; ++node) {
+    hosts.push_back(node_name(plan, node));
+    lists.push_back(join(nodes[node], ","));
+    std::uint16_t local_index = 0;
+    for (int pe : nodes[node])
+      describe_pe(static_cast<pmix_rank_t>(pe), local_index++, node, hosts.back(), job);
+  }
+  if (plan.fake_nodes == 1) {
+    job.add(PMIX_LOCAL_SIZE, static_cast<std::uint32_t>(plan.pes));
     job.add(PMIX_LOCAL_PEERS, lists[0]);
   }
-  for (int node = 0; node < plan_.fake_nodes; ++node) describe_pes_of(node, job);
-  check(PMIx_server_register_nspace(job_name_, plan_.pes, job.data(), job.size(), nullptr, nullptr),
-        "register the job");
+  Encoded node_map, pe_map;
+  check_pmix(PMIx_generate_regex(join(hosts, ",").c_str(), &node_map.text), "encode the nodes");
+  check_pmix(PMIx_generate_ppn(join(lists, ";").c_str(), &pe_map.text), "encode the PEs");
+  job.add(PMIX_NODE_MAP, node_map.text, PMIX_REGEX);
+  job.add(PMIX_PROC_MAP, pe_map.text, PMIX_REGEX);
+  check_pmix(PMIx_server_register_nspace(name, plan.pes, job.data(), job.size(), nullptr, nullptr),
+             "register the job");
 }
 
-void Server::describe_pes_of(int node, PmixInfoList& job) const {
-  std::uint16_t local_index = 0;
-  for (int pe : nodes_[node]) {
-    PmixInfoList about;
-    about.add_rank(PMIX_RANK, pe);
-    about.add_rank(PMIX_GLOBAL_RANK, pe);
-    about.add_rank(PMIX_APP_RANK, pe);
-    about.add_small(PMIX_LOCAL_RANK, local_index);
-    about.add_small(PMIX_NODE_RANK, local_index);
-    about.add(PMIX_APPNUM, 0U);
-    about.add(PMIX_NODEID, static_cast<std::uint32_t>(node));
-    about.add(PMIX_HOSTNAME, node_name(node));
-    job.add(PMIX_PROC_DATA, about);
-    ++local_index;
-  }
-}
-
-std::vector<std::string> Server::register_pe(int pe, int node) {
-  pmix_proc_t who;
-  PMIX_LOAD_PROCID(&who, job_name_, static_cast<pmix_rank_t>(pe));
-  check(PMIx_server_register_client(&who, ::geteuid(), ::getegid(), &mailbox_, nullptr, nullptr),
-        "register a PE");
+std::vector<std::string> register_pe(const pmix_proc_t& pe, Mailbox& mailbox) {
+  check_pmix(PMIx_server_register_client(&pe, ::geteuid(), ::getegid(), &mailbox, nullptr, nullptr),
+             "register a PE");
   char** variables = nullptr;
-  check(PMIx_server_setup_fork(&who, &variables), "prepare a PE's environment");
+  check_pmix(PMIx_server_setup_fork(&pe, &variables), "prepare a PE's environment");
   std::vector<std::string> result;
   for (char** variable = variables; variable != nullptr && *variable != nullptr; ++variable) {
     result.emplace_back(*variable);
     std::free(*variable);
   }
   std::free(variables);
-  if (plan_.fake_nodes > 1) {
-    result.push_back("PMIX_HOSTNAME=" + node_name(node));
-    result.push_back(fmt::format("MESHMEM_OSHRUN_FAKE_NODES={}", plan_.fake_nodes));
-  }
   return result;
 }
 
-std::vector<std::vector<std::string>> Server::register_pes() {
+}  // namespace
+
+ServedJob start_server(const ServerPlan& plan, Mailbox& mailbox) {
+  if (auto obstacle = find_lack_of_room(plan.scratch_path, kRoomOfServer, "TMPDIR"))
+    give_up("cannot start the PMIx server: {}", *obstacle);
+  send_complaints_nowhere();
   const QuietPmix quiet;
-  std::vector<std::vector<std::string>> variables;
-  for (int node = 0; node < plan_.fake_nodes; ++node) {
-    for (int pe : nodes_[node]) variables.push_back(register_pe(pe, node));
+  start_pmix(plan, mailbox);
+  ServedJob job{fmt::format("oshrun-{}-{}-{}@1", host_name(), ::getpid(), make_secret()), {}};
+  pmix_proc_t pe;
+  PMIX_LOAD_PROCID(&pe, job.name.c_str(), 0);
+  const auto nodes = divide(plan.pes, plan.fake_nodes);
+  register_job(plan, pe.nspace, nodes);
+  for (int node = 0; node < plan.fake_nodes; ++node) {
+    for (const int number : nodes[node]) {
+      pe.rank = static_cast<pmix_rank_t>(number);
+      job.variables.push_back(register_pe(pe, mailbox));
+      if (plan.fake_nodes == 1) continue;
+      job.variables.back().push_back("PMIX_HOSTNAME=" + node_name(plan, node));
+      job.variables.back().push_back(fmt::format("MESHMEM_OSHRUN_FAKE_NODES={}", plan.fake_nodes));
+    }
   }
-  return variables;
+  job.name = pe.nspace;  // as much of it as PMIx takes
+  return job;
 }
 
 }  // namespace meshmem

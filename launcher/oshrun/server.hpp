@@ -3,19 +3,47 @@
 // Invariant: PMIx's own threads run nothing of oshrun's but the upcalls in server.cpp, which only
 // post to the mailbox, and the accept() in visitors.cpp. The job's name is a secret: who knows it
 // can be a PE.
-// Made by main() with all signals blocked; used by running_job.cpp.
+// Called by main() with all signals blocked.
 #ifndef MESHMEM_OSHRUN_SERVER_HPP_
 #define MESHMEM_OSHRUN_SERVER_HPP_
 
-#include <pmix_server.h>
-
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "mailbox.hpp"
-#include "pmix_info_list.hpp"
+#include "pipe.hpp"
 
 namespace meshmem {
+
+struct ServerEvent {
+  enum Kind { kConnected, kFinalized, kAborted, kFailed, kRefused };
+  Kind kind;
+  int pe;
+  int status;  // kAborted, kFailed: what the PE wants the job to end with; kRefused: the user's id
+};
+
+// A pipe by which PMIx's threads tell the main loop of events: a write of so few bytes is whole. An
+// event that was posted before a PE could go on is there before that PE can end. So the loop that
+// looks here after it saw the end knows how to judge it.
+class Mailbox {
+ public:
+  Mailbox() : pipe_(make_pipe()) {
+    check(::fcntl(pipe_.read_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
+  }
+
+  void post(const ServerEvent& event) {
+    [[maybe_unused]] ssize_t written = ::write(pipe_.write_end.get(), &event, sizeof(event));
+  }
+  std::optional<ServerEvent> take() {
+    ServerEvent event;
+    if (::read(pipe_.read_end.get(), &event, sizeof(event)) != sizeof(event)) return std::nullopt;
+    return event;
+  }
+  int fd() const { return pipe_.read_end.get(); }
+
+ private:
+  Pipe pipe_;
+};
 
 struct ServerPlan {
   int pes;
@@ -23,32 +51,20 @@ struct ServerPlan {
   std::string scratch_path;
 };
 
-class Server {
- public:
-  Server(const ServerPlan& plan, Mailbox& mailbox);
-  Server(const Server&) = delete;
-
+struct ServedJob {
+  std::string name;
   // For each PE in turn the NAME=VALUE strings by which it finds the server.
-  std::vector<std::vector<std::string>> register_pes();
-
-  const char* job_name() const { return job_name_; }
-
-  // Never closed: PMIx's end waits for whatever its thread still does, which may be for ever, and
-  // has nothing to give back that the end of the process and of the scratch folder does not.
-
- private:
-  // Throws Failure with the true cause, where one is found.
-  void check(int status, const char* doing) const;
-  void register_job();
-  void describe_pes_of(int node, PmixInfoList& job) const;
-  std::vector<std::string> register_pe(int pe, int node);
-  std::string node_name(int node) const;
-
-  ServerPlan plan_;
-  Mailbox& mailbox_;
-  std::vector<std::vector<int>> nodes_;  // the PEs of each
-  pmix_nspace_t job_name_{};
+  std::vector<std::vector<std::string>> variables;
 };
+
+// Throws Failure with the true cause, where one is found. The server is never closed: PMIx's end
+// waits for whatever its thread still does, which may be for ever, and gives back nothing that the
+// end of the process and of the scratch folder does not.
+ServedJob start_server(const ServerPlan& plan, Mailbox& mailbox);
+
+// Before PMIx listens: refuses connections of other users (visitors.cpp). The mailbox gets the
+// first of these users.
+void admit_own_user_only(Mailbox& refusals);
 
 }  // namespace meshmem
 

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/machine/shared_file.hpp"
 #include "base/status/status_table.hpp"
 
 namespace meshmem {
@@ -21,30 +22,25 @@ constexpr const char* kFileName = "meshmem-status";
 
 void* map_file(int file, std::size_t bytes, int access) {
   void* const memory = ::mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) {
-    throw Failure(kSystemError,
-                  fmt::format("cannot map the status of the PEs: {}", std::strerror(errno)));
-  }
+  if (memory == MAP_FAILED) give_up("cannot map the status of the PEs: {}", std::strerror(errno));
   return memory;
 }
 
-std::size_t size_of(int file) {
+struct stat look_at(const UniqueFd& file) {
   struct stat about {};
-  check(::fstat(file, &about), "look at the status of the PEs");
-  return static_cast<std::size_t>(about.st_size);
+  check(::fstat(file.get(), &about), "look at the status of the PEs");
+  return about;
 }
 
-Failure no_such_job(pid_t pid, const std::string& why) {
-  return Failure(kSystemError,
-                 fmt::format("--status {}: {}; give the process id of a running oshrun "
-                             "of yours (pgrep -x oshrun)",
-                             pid, why));
+[[noreturn]] void refuse_job(pid_t pid, const char* why) {
+  give_up("--status {}: {}; give the process id of a running oshrun of yours (pgrep -x oshrun)",
+          pid, why);
 }
 
 void require_own(pid_t pid, const std::filesystem::path& process) {
   struct stat about {};
-  if (::stat(process.c_str(), &about) != 0) throw no_such_job(pid, "there is no such process");
-  if (about.st_uid != ::geteuid()) throw no_such_job(pid, "it is a process of another user");
+  if (::stat(process.c_str(), &about) != 0) refuse_job(pid, "there is no such process");
+  if (about.st_uid != ::geteuid()) refuse_job(pid, "it is a process of another user");
 }
 
 // The board's file, which only an oshrun keeps open.
@@ -58,28 +54,22 @@ UniqueFd open_board_of(pid_t pid) {
     UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
     if (file.is_open()) return file;
   }
-  throw no_such_job(pid, error ? "it cannot be looked at" : "it is not an oshrun");
+  refuse_job(pid, error ? "it cannot be looked at" : "it is not an oshrun");
 }
 
 }  // namespace
 
 StatusFile::StatusFile(int pes, const std::string& program, const std::string& pmix_job)
-    : file_(check(::memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING),
+    : file_(check(try_make_shared_file(kFileName, StatusBoard::bytes_for(pes)),
                   "make memory for the status of the PEs")) {
   const std::size_t bytes = StatusBoard::bytes_for(pes);
-  check(::fchmod(file_.get(), S_IRUSR | S_IWUSR), "protect the status of the PEs");
-  check(::ftruncate(file_.get(), static_cast<off_t>(bytes)),
-        "make memory for the status of the PEs");
-  check(::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-        "protect the status of the PEs");
   board_ = StatusBoard::make(map_file(file_.get(), bytes, PROT_READ | PROT_WRITE), pes, program,
                              pmix_job);
 }
 
 std::string StatusFile::variable() const {
-  struct stat about {};
-  check(::fstat(file_.get(), &about), "look at the status of the PEs");
-  return fmt::format("MESHMEM_OSHRUN_STATUS={}:{}:{}", ::getpid(), file_.get(), about.st_ino);
+  return fmt::format("MESHMEM_OSHRUN_STATUS={}:{}:{}", ::getpid(), file_.get(),
+                     look_at(file_).st_ino);
 }
 
 void StatusFile::note_end(int pe, const ChildEnd& end) {
@@ -91,14 +81,14 @@ std::string StatusFile::table() const { return status_table(board_, monotonic_ns
 
 void show_status_of(pid_t oshrun) {
   const UniqueFd file = open_board_of(oshrun);
-  const std::size_t bytes = size_of(file.get());
+  const auto bytes = static_cast<std::size_t>(look_at(file).st_size);
   const StatusBoard board(map_file(file.get(), bytes, PROT_READ), bytes);
-  if (!board.is_valid()) throw no_such_job(oshrun, "it is of another version of meshmem");
+  if (!board.is_valid()) refuse_job(oshrun, "it is of another version of meshmem");
   const std::string table =
       fmt::format("oshrun {}: {}\n", oshrun, status_table(board, monotonic_ns()));
   if (std::fwrite(table.data(), 1, table.size(), stdout) != table.size() ||
       std::fflush(stdout) != 0) {
-    throw Failure(kSystemError, fmt::format("cannot write the table: {}", std::strerror(errno)));
+    give_up("cannot write the table: {}", std::strerror(errno));
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "base/status/status_board.hpp"
 #include "children.hpp"
-#include "unique_fd.hpp"
+#include "pipe.hpp"
 
 namespace meshmem {
 

@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "unique_fd.hpp"
+#include "pipe.hpp"
 
 namespace meshmem {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accept(2) of this process, in place of the C library's: the one place between the kernel and
-// PMIx's server where a connection can be refused. PMIx's upcalls come after it has believed the
-// client, and it ignores their answer.
-// Invariant: PMIx's listener is the only caller. It takes a refused connection for no connection
-// (EAGAIN), after which every version goes on listening. Newer ones stop at ECONNABORTED.
-#include "visitors.hpp"
-
+// PMIx's server where a connection can be refused. PMIx reads a newcomer's first message on the
+// thread that serves all PEs, waits for it and believes the user that it claims. Its upcalls come
+// later, and it ignores their answer.
+// Invariant: a connection of another user is closed before PMIx has read a byte of it. PMIx's
+// listener is the only caller. It takes a refused connection for no connection (EAGAIN), and every
+// version goes on listening then. Newer ones stop at ECONNABORTED.
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "peer_user.hpp"
+#include "server.hpp"
 
 namespace meshmem {
 namespace {
@@ -22,16 +23,15 @@ namespace {
 // it for ever, and everybody with it. PMIx sends it at once.
 constexpr timeval kFirstMessagePatience{5, 0};
 
-void (*tell_once)(void* context, uid_t user) = nullptr;
-void* tell_context = nullptr;
-std::atomic<bool> has_told{false};
+std::atomic<Mailbox*> mailbox_of_refusals{nullptr};  // until the first one
 
 bool is_welcome(int connection) {
   const PeerUser peer = user_of_peer(connection);
   if (!peer.can_be_known) return true;  // the job's name, 128 random bits, is what is left
   if (peer.user == ::geteuid()) return true;
-  if (peer.user && tell_once != nullptr && !has_told.exchange(true))
-    tell_once(tell_context, *peer.user);
+  // A PE's program may have become another user: without a word it would be "unreachable".
+  Mailbox* const mailbox = peer.user ? mailbox_of_refusals.exchange(nullptr) : nullptr;
+  if (mailbox != nullptr) mailbox->post({ServerEvent::kRefused, 0, static_cast<int>(*peer.user)});
   return false;
 }
 
@@ -57,10 +57,7 @@ int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
 
 }  // namespace
 
-void tell_of_strangers(void (*tell)(void* context, uid_t user), void* context) {
-  tell_context = context;
-  tell_once = tell;
-}
+void admit_own_user_only(Mailbox& refusals) { mailbox_of_refusals = &refusals; }
 
 }  // namespace meshmem
 

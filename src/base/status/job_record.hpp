@@ -3,19 +3,14 @@
 // How a job over several machines has ended, for the oshrun that handed it to another launcher:
 // some launchers report success after they lost a machine. PE 0 keeps a connection to oshrun.
 // Invariant: a job whose oshrun cannot be reached runs as it would without the record. Called by
-// bootstrap/, and by oshrun for the place.
+// bootstrap/; oshrun sets the variable and listens.
 #ifndef MESHMEM_BASE_STATUS_JOB_RECORD_HPP_
 #define MESHMEM_BASE_STATUS_JOB_RECORD_HPP_
-
-#include <cstdint>
-#include <string>
 
 namespace meshmem {
 
 // MESHMEM_OSHRUN_RECORD is "<secret>/<port>/<address>/<address>...".
 inline constexpr const char* kJobRecordVariable = "MESHMEM_OSHRUN_RECORD";
-// "address/address" of this machine's interfaces, as numbers; "" where it has none.
-std::string addresses_for_job_record();
 
 enum class JobNote : char {
   begun = 'b',       // PE 0 is between init and finalize: its end would be a failure

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes, locks and removes oshrun's temporary folder, and finds those that were left behind.
-// Invariant: nothing is removed that another user owns or may enter, that is not a folder, or that
-// is locked.
-// Called by main() and, through the destructor's twin remove_all, by the guard.
-#include "scratch_folder.hpp"
+// Makes, locks and removes oshrun's temporary folder, and finds those that were left behind. The
+// guard process ends PEs' groups, for which PR_SET_PDEATHSIG is not enough: PEs have children.
+// Invariant: no folder is removed that another user owns or may enter, or that is locked. The guard
+// holds no descriptor of the user's, so nobody who reads oshrun's output waits for it.
+#include "leftovers.hpp"
 
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -31,10 +35,10 @@ void refuse_if_others_may_rename(const std::string& parent) {
   struct stat about;
   if (::stat(parent.c_str(), &about) != 0) return;  // mkdtemp says why
   if ((about.st_mode & S_IWOTH) == 0 || (about.st_mode & S_ISVTX) != 0) return;
-  throw Failure(kSystemError,
-                fmt::format("everybody may rename files in '{}' (TMPDIR); set its sticky bit "
-                            "(`chmod +t {}`) or set TMPDIR to another folder",
-                            parent, parent));
+  give_up(
+      "everybody may rename files in '{}' (TMPDIR); set its sticky bit (`chmod +t {}`) or set "
+      "TMPDIR to another folder",
+      parent, parent);
 }
 
 // The folder's descriptor with the lock on it, or none if it is in use, foreign or gone.
@@ -55,8 +59,7 @@ bool is_private(const UniqueFd& folder) {
 }
 
 [[noreturn]] void fail(const char* doing, const std::string& parent) {
-  throw Failure(kSystemError, fmt::format("cannot {} a folder in '{}' (TMPDIR): {}", doing, parent,
-                                          std::strerror(errno)));
+  give_up("cannot {} a folder in '{}' (TMPDIR): {}", doing, parent, std::strerror(errno));
 }
 
 void remove_stale_folders(const std::string& parent) {
@@ -87,16 +90,54 @@ ScratchFolder::ScratchFolder() {
   }
   if (!is_private(lock_)) {
     ::rmdir(path_.c_str());
-    throw Failure(kSystemError,
-                  fmt::format("a new folder in '{}' is open to other users; set TMPDIR "
-                              "to a file system that keeps a folder's mode",
-                              parent));
+    give_up(
+        "a new folder in '{}' is open to other users; set TMPDIR to a file system that keeps a "
+        "folder's mode",
+        parent);
   }
 }
 
 ScratchFolder::~ScratchFolder() {
   std::error_code error;
   fs::remove_all(path_, error);
+}
+
+Guard::Guard(int pes, const std::string& scratch_path) : pes_(pes), line_(make_pipe()) {
+  std::size_t bytes = sizeof(*groups_) * static_cast<std::size_t>(pes);
+  void* shared = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) give_up("cannot get memory for the guard process");
+  groups_ = static_cast<std::atomic<pid_t>*>(shared);
+  process_ = check(::fork(), "start the guard process");
+  if (process_ == 0) keep_watch(scratch_path);
+  line_.read_end.reset();
+}
+
+Guard::~Guard() {
+  for (int pe = 0; pe < pes_; ++pe) forget(pe);
+  line_.write_end.reset();
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Guard::keep_watch(const std::string& scratch_path) {
+  ::prctl(PR_SET_NAME, "oshrun-guard");
+  ::setsid();  // out of reach of signals to oshrun's own group
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
+  line_.write_end.reset();
+  char byte;
+  while (::read(line_.read_end.get(), &byte, 1) < 0 && errno == EINTR) {
+  }
+  for (int pe = 0; pe < pes_; ++pe) {
+    if (pid_t group = groups_[pe].load(std::memory_order_relaxed); group > 0) {
+      ::kill(-group, SIGKILL);
+    }
+  }
+  std::error_code error;
+  fs::remove_all(scratch_path, error);
+  ::_exit(0);
 }
 
 }  // namespace meshmem
