@@ -19,6 +19,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/machine/interfaces.hpp"
 #include "base/machine/sockets.hpp"
 #include "base/status/job_record.hpp"
 #include "children.hpp"

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/machine/interfaces.hpp"
 #include "base/machine/sockets.hpp"
 #include "base/machine/thread.hpp"
 #include "base/status/own_status.hpp"

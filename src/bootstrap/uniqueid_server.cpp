@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "base/machine/hmac.hpp"
+#include "base/machine/interfaces.hpp"
 #include "base/machine/machine.hpp"
 #include "base/machine/sockets.hpp"
 #include "base/machine/thread.hpp"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/machine/sockets.hpp"
+#include "base/machine/interfaces.hpp"
 #include "bootstrap/uniqueid_messages.hpp"
 
 namespace meshmem {

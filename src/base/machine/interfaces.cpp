@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As the kernel lists them. An address of IPv6 that holds on one link only is passed over.
+// Interfaces and addresses as the kernel lists them.
 #include "base/machine/interfaces.hpp"
 
 #include <arpa/inet.h>
@@ -32,11 +32,45 @@ std::string interface_of_default_route() {
   return {};
 }
 
-std::size_t bytes_of(const sockaddr& address) {
-  if (address.sa_family == AF_INET) return sizeof(sockaddr_in);
-  if (address.sa_family != AF_INET6) return 0;
-  const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
-  return IN6_IS_ADDR_LINKLOCAL(&six.sin6_addr) ? 0 : sizeof(sockaddr_in6);
+struct AddressOfInterface {
+  std::string name;
+  unsigned flags;
+  sockaddr_storage address{};  // its port is 0
+};
+
+// Of interfaces that are up: IPv4 before IPv6, and each in the kernel's order, so that interfaces
+// that containers have made come last. An address of IPv6 that holds on one link only says nothing
+// without its link.
+std::vector<AddressOfInterface> list_addresses() {
+  std::vector<AddressOfInterface> found;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return found;
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family ||
+          (entry->ifa_flags & IFF_UP) == 0)
+        continue;
+      const auto& six = reinterpret_cast<const sockaddr_in6&>(*entry->ifa_addr);
+      if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six.sin6_addr)) continue;
+      AddressOfInterface one{.name = entry->ifa_name, .flags = entry->ifa_flags};
+      std::memcpy(&one.address, entry->ifa_addr,
+                  family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+      found.push_back(std::move(one));
+    }
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+// IPv4 is mapped.
+in6_addr as_ipv6(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET6)
+    return reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  in6_addr mapped{};
+  mapped.s6_addr[10] = mapped.s6_addr[11] = 0xff;
+  std::memcpy(mapped.s6_addr + 12, &reinterpret_cast<const sockaddr_in&>(address).sin_addr,
+              sizeof(in_addr));
+  return mapped;
 }
 
 bool is_bridge(const std::string& name) {
@@ -59,38 +93,41 @@ std::string names_of(const std::vector<Interface>& all) {
 
 }  // namespace
 
-std::string Interface::text() const {
-  char buffer[INET6_ADDRSTRLEN] = "";
-  const void* at =
-      address.ss_family == AF_INET
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address).sin_addr)
-          : &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-  const char* text = inet_ntop(address.ss_family, at, buffer, sizeof buffer);
-  return text != nullptr ? text : "";
+std::string text_of_address(const in6_addr& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (IN6_IS_ADDR_V4MAPPED(&address))
+    inet_ntop(AF_INET, address.s6_addr + 12, text, sizeof text);
+  else
+    inet_ntop(AF_INET6, &address, text, sizeof text);
+  return text;
 }
+
+std::string Interface::text() const { return text_of_address(as_ipv6(address)); }
 
 std::vector<Interface> interfaces_up() {
   std::vector<Interface> found;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return found;
   const std::string outward = interface_of_default_route();
-  for (const int family : {AF_INET, AF_INET6}) {
-    for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
-      if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family) continue;
-      const std::size_t bytes = bytes_of(*entry->ifa_addr);
-      const std::string name = entry->ifa_name;
-      const bool is_known = std::any_of(found.begin(), found.end(),
-                                        [&](const Interface& one) { return one.name == name; });
-      if (bytes == 0 || is_known || (entry->ifa_flags & IFF_UP) == 0) continue;
-      Interface one{.name = name,
-                    .is_loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0,
-                    .leads_outward = name == outward,
-                    .is_virtual = is_bridge(name) || (entry->ifa_flags & IFF_POINTOPOINT) != 0};
-      std::memcpy(&one.address, entry->ifa_addr, bytes);
-      found.push_back(std::move(one));
-    }
+  for (const AddressOfInterface& one : list_addresses()) {
+    const bool is_known = std::any_of(
+        found.begin(), found.end(), [&](const Interface& other) { return other.name == one.name; });
+    if (is_known) continue;
+    found.push_back({.name = one.name,
+                     .is_loopback = (one.flags & IFF_LOOPBACK) != 0,
+                     .leads_outward = one.name == outward,
+                     .is_virtual = is_bridge(one.name) || (one.flags & IFF_POINTOPOINT) != 0,
+                     .address = one.address});
   }
-  freeifaddrs(all);
+  return found;
+}
+
+std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most) {
+  std::vector<in6_addr> wished, others, own;
+  for (const auto& [name, flags, address] : list_addresses()) {
+    if (name == interface) wished.push_back(as_ipv6(address));
+    ((flags & IFF_LOOPBACK) != 0 ? own : others).push_back(as_ipv6(address));
+  }
+  std::vector<in6_addr>& found = !wished.empty() ? wished : !others.empty() ? others : own;
+  if (found.size() > most) found.resize(most);
   return found;
 }
 

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interfaces of this machine that IP goes by, and which of them a job takes.
-// Invariant: one address each, of IPv4 where there is one. Called by the wire of TCP and by
-// meshmem-info.
+// Called by the wire of TCP, by meshmem-info, and for the places where processes meet.
 #ifndef MESHMEM_BASE_MACHINE_INTERFACES_HPP_
 #define MESHMEM_BASE_MACHINE_INTERFACES_HPP_
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace meshmem {
 
+// With one address, of IPv4 where there is one.
 struct Interface {
   std::string name;
   bool is_loopback = false;
@@ -30,6 +32,13 @@ std::vector<Interface> interfaces_up();
 // nullopt and a line in *error if there is none.
 std::optional<Interface> choose_interface(const std::vector<Interface>& all,
                                           const std::string& name, std::string* error);
+
+// The addresses, at most `most`, at which other machines may reach this one, the likeliest first:
+// those of `interface` if it exists. Where only the loopback is up, its addresses. IPv4 is
+// ::ffff:a.b.c.d.
+std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most);
+
+std::string text_of_address(const in6_addr& address);  // "10.0.0.1"
 
 }  // namespace meshmem
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses as the kernel lists them, and the sockets at them.
+// Sockets of TCP. Those that fail leave errno.
 #include "base/machine/sockets.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,27 +13,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <memory>
-#include <optional>
 
 namespace meshmem {
 namespace {
-
-std::optional<in6_addr> address_of(const ifaddrs& entry) {
-  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return std::nullopt;
-  if (entry.ifa_addr->sa_family == AF_INET) {
-    in6_addr mapped{};
-    mapped.s6_addr[10] = mapped.s6_addr[11] = 0xff;
-    std::memcpy(mapped.s6_addr + 12,
-                &reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr, sizeof(in_addr));
-    return mapped;
-  }
-  if (entry.ifa_addr->sa_family != AF_INET6) return std::nullopt;
-  const in6_addr& address = reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr;
-  if (IN6_IS_ADDR_LINKLOCAL(&address)) return std::nullopt;  // it says nothing without its link
-  return address;
-}
 
 int close_and_fail(int fd, int error) {
   if (fd >= 0) close(fd);
@@ -53,34 +33,6 @@ int listen_at(const sockaddr* address, socklen_t bytes) {
 }
 
 }  // namespace
-
-// IPv4 before IPv6, and each in the kernel's order: interfaces that containers have made come last.
-std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most) {
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> entries(first, &freeifaddrs);
-  std::vector<in6_addr> wished, others, own;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    const std::optional<in6_addr> address = address_of(*entry);
-    if (!address) continue;
-    if (interface == entry->ifa_name) wished.push_back(*address);
-    ((entry->ifa_flags & IFF_LOOPBACK) != 0 ? own : others).push_back(*address);
-  }
-  std::vector<in6_addr>& found = !wished.empty() ? wished : !others.empty() ? others : own;
-  std::stable_partition(found.begin(), found.end(),
-                        [](const in6_addr& address) { return IN6_IS_ADDR_V4MAPPED(&address); });
-  if (found.size() > most) found.resize(most);
-  return found;
-}
-
-std::string text_of_address(const in6_addr& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (IN6_IS_ADDR_V4MAPPED(&address))
-    inet_ntop(AF_INET, address.s6_addr + 12, text, sizeof text);
-  else
-    inet_ntop(AF_INET6, &address, text, sizeof text);
-  return text;
-}
 
 int listen_at_any_address(std::uint16_t* port) {
   sockaddr_in6 six{};

@@ -6,22 +6,11 @@
 #ifndef MESHMEM_BASE_MACHINE_SOCKETS_HPP_
 #define MESHMEM_BASE_MACHINE_SOCKETS_HPP_
 
-#include <netinet/in.h>
-
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace meshmem {
-
-// The addresses, at most `most`, at which other machines may reach this one, the likeliest first:
-// those of `interface` if it exists. Where only the loopback is up, its addresses. IPv4 is
-// ::ffff:a.b.c.d.
-std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most);
-
-std::string text_of_address(const in6_addr& address);  // "10.0.0.1"
 
 // Listens at all addresses of this machine, of IPv4 alone where the kernel has no IPv6. Returns a
 // descriptor that does not block, or -1 and errno.
