@@ -35,26 +35,6 @@ bool is_welcome(int connection) {
   return false;
 }
 
-int accept_own(int listener, sockaddr* address, socklen_t* bytes) {
-  const int connection = ::accept4(listener, address, bytes, SOCK_CLOEXEC);
-  if (connection < 0) {
-    if (errno == EBADF || errno == EINVAL) return connection;  // closed
-    // At what passes, such as too few descriptors on the machine, PMIx would stop listening for
-    // good.
-    ::usleep(10000);
-    errno = EAGAIN;
-    return -1;
-  }
-  if (is_welcome(connection)) {
-    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kFirstMessagePatience,
-                 sizeof(kFirstMessagePatience));
-    return connection;
-  }
-  ::close(connection);
-  errno = EAGAIN;
-  return -1;
-}
-
 }  // namespace
 
 void admit_own_user_only(Mailbox& refusals) { mailbox_of_refusals = &refusals; }
@@ -64,5 +44,21 @@ void admit_own_user_only(Mailbox& refusals) { mailbox_of_refusals = &refusals; }
 // libpmix finds this one before the C library's, since the program comes first.
 extern "C" [[gnu::visibility("default")]] int accept(int listener, sockaddr* address,
                                                      socklen_t* bytes) {
-  return meshmem::accept_own(listener, address, bytes);
+  const int connection = ::accept4(listener, address, bytes, SOCK_CLOEXEC);
+  if (connection < 0) {
+    if (errno == EBADF || errno == EINVAL) return connection;  // closed
+    // At what passes, such as too few descriptors on the machine, PMIx would stop listening for
+    // good.
+    ::usleep(10000);
+    errno = EAGAIN;
+    return -1;
+  }
+  if (meshmem::is_welcome(connection)) {
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &meshmem::kFirstMessagePatience,
+                 sizeof(meshmem::kFirstMessagePatience));
+    return connection;
+  }
+  ::close(connection);
+  errno = EAGAIN;
+  return -1;
 }
