@@ -102,7 +102,7 @@ std::uint64_t Network::meet(std::uint64_t number, const char* where) {
     const int source = nodes_->first_pe_of((me - distance + n) % n);
     transport_->send(nodes_->first_pe_of((me + distance) % n), key, &number, sizeof number);
     std::uint64_t theirs = 0;
-    transport_->receive(source, key, &theirs, sizeof theirs, [&] {
+    transport_->receive(source, key, {&theirs, sizeof theirs}, [&] {
       return fmt::format("the node of {} to {}", nodes_->name_of(source), where);
     });
     number = std::max(number, theirs);

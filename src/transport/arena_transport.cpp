@@ -275,32 +275,4 @@ void ArenaTransport::progress() {
   }
 }
 
-void ArenaTransport::expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) {
-  mailbox_.expect(pe, key, dest, bytes);
-}
-
-void ArenaTransport::expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) {
-  mailbox_.expect(pe, key, sink, bytes);
-}
-
-void ArenaTransport::await(int pe, const MessageKey& key, std::size_t,
-                           const std::function<std::string()>& what) {
-  wait_until_ready(
-      [&] {
-        progress();
-        return mailbox_.try_end(pe, key);
-      },
-      what);
-}
-
-void ArenaTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
-                             const std::function<std::string()>& what) {
-  wait_until_ready(
-      [&] {
-        progress();
-        return mailbox_.try_take(pe, key, dest, bytes);
-      },
-      what);
-}
-
 }  // namespace meshmem

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "gpu/device_access.hpp"
-#include "transport/mailbox.hpp"
 #include "transport/transport.hpp"
 
 namespace meshmem {
@@ -53,12 +52,6 @@ class ArenaTransport : public Transport {
   void complete() override;
   std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
-  void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) override;
-  void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) override;
-  void await(int pe, const MessageKey& key, std::size_t bytes,
-             const std::function<std::string()>& what) override;
-  void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
-               const std::function<std::string()>& what) override;
   void progress() override;
 
  private:
@@ -81,7 +74,6 @@ class ArenaTransport : public Transport {
   std::mutex deferred_mutex_;
   std::vector<Deferred> deferred_;
   std::mutex inbox_mutex_;  // of this PE's threads that read it
-  Mailbox mailbox_;
 };
 
 }  // namespace meshmem

@@ -5,9 +5,6 @@
 // job with a line.
 #include "transport/mailbox.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/error.hpp"
 
 namespace meshmem {
@@ -42,9 +39,8 @@ Mailbox::Message& Mailbox::add(Message** place, int from, const MessageKey& key)
   message.from = from;
   message.key = key;
   message.has_begun = false;
-  message.total = message.arrived = message.dest_bytes = 0;
-  message.sink = nullptr;
-  message.dest = nullptr;
+  message.total = message.arrived = 0;
+  message.dest = {nullptr, 0};
   message.data.clear();
   message.next = nullptr;
   return *(*place = &message);
@@ -62,65 +58,46 @@ bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
   const std::lock_guard lock(mutex_);
   Message** const link = find(from, key);
   Message& message = *link ? **link : add(link, from, key);
+  const MessageDest& dest = message.dest;
   if (!message.has_begun) {
     message.has_begun = true;
     message.total = piece.total;
-    if (message.sink || message.dest) check_length(from, message.total, message.dest_bytes);
+    if (dest.is_given()) check_length(from, message.total, dest.bytes);
   } else if (message.total != piece.total || message.arrived == message.total) {
     return false;
   }
   if (piece.bytes > message.total - message.arrived) return false;
-  if (message.sink && piece.bytes > 0) {
-    message.sink->take(message.arrived, piece.data, piece.bytes);
-  } else if (message.dest && piece.bytes > 0) {
-    std::memcpy(message.dest + message.arrived, piece.data, piece.bytes);
-  } else {
+  if (!dest.is_given()) {
     message.data.insert(message.data.end(), piece.data, piece.data + piece.bytes);
+  } else if (piece.bytes > 0) {
+    dest.take(message.arrived, piece.data, piece.bytes);
   }
   message.arrived += piece.bytes;
   return true;
 }
 
-Mailbox::Message** Mailbox::want(int from, const MessageKey& key, MessageSink* sink, void* dest,
-                                 std::size_t bytes) {
+Mailbox::Message** Mailbox::want(int from, const MessageKey& key, const MessageDest& dest) {
   Message** const link = find(from, key);
   Message& message = *link ? **link : add(link, from, key);
-  if (message.sink || message.dest) return link;
-  if (message.has_begun) check_length(from, message.total, bytes);
-  message.sink = sink;
-  message.dest = static_cast<std::byte*>(dest);
-  message.dest_bytes = bytes;
-  if (message.sink && !message.data.empty())
-    message.sink->take(0, message.data.data(), message.data.size());
-  if (message.dest) std::copy(message.data.begin(), message.data.end(), message.dest);
+  if (message.dest.is_given()) return link;
+  if (message.has_begun) check_length(from, message.total, dest.bytes);
+  message.dest = dest;
+  if (dest.is_given() && !message.data.empty())
+    dest.take(0, message.data.data(), message.data.size());
   return link;
 }
 
-bool Mailbox::try_remove(Message** place) {
-  const Message& message = **place;
-  if (!message.has_begun || message.arrived < message.total) return false;
+void Mailbox::expect(int from, const MessageKey& key, const MessageDest& dest) {
+  const std::lock_guard lock(mutex_);
+  want(from, key, dest);
+}
+
+bool Mailbox::try_take(int from, const MessageKey& key, const MessageDest& dest) {
+  const std::lock_guard lock(mutex_);
+  Message** const place = want(from, key, dest);
+  if (!(*place)->has_begun || (*place)->arrived < (*place)->total) return false;
   remove(place);
   return true;
-}
-
-void Mailbox::expect(int from, const MessageKey& key, void* dest, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  want(from, key, nullptr, dest, bytes);
-}
-
-void Mailbox::expect(int from, const MessageKey& key, MessageSink& sink, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  want(from, key, &sink, nullptr, bytes);
-}
-
-bool Mailbox::try_take(int from, const MessageKey& key, void* dest, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  return try_remove(want(from, key, nullptr, dest, bytes));
-}
-
-bool Mailbox::try_end(int from, const MessageKey& key) {
-  const std::lock_guard lock(mutex_);
-  return try_remove(find(from, key));
 }
 
 }  // namespace meshmem

@@ -8,14 +8,54 @@
 #define MESHMEM_TRANSPORT_MAILBOX_HPP_
 
 #include <array>
+#include <compare>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "transport/transport.hpp"
-
 namespace meshmem {
+
+// Which message of a collective: a team's slot, the operation's number, and the step within it. Two
+// messages from one PE that may be under way at once have different keys.
+struct MessageKey {
+  int slot = 0;
+  std::uint64_t sequence = 0;
+  int step = 0;
+  auto operator<=>(const MessageKey&) const = default;
+};
+
+// No element of a reduction lies in two pieces of a message.
+inline constexpr std::size_t kPieceGrain = 1024;
+
+// Takes a message in while it arrives, piece by piece in order, on whatever thread makes progress.
+// It neither waits nor sends.
+class MessageSink {
+ public:
+  virtual ~MessageSink() = default;
+  // `data` begins at any byte, and is the transport's again when take() returns. All pieces but the
+  // last one are multiples of kPieceGrain, and none is empty.
+  virtual void take(std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
+};
+
+// Where a message is wanted: in memory, or by a sink.
+struct MessageDest {
+  MessageDest(void* dest, std::size_t length)
+      : memory(static_cast<std::byte*>(dest)), bytes(length) {}
+  MessageDest(MessageSink& taker, std::size_t length) : sink(&taker), bytes(length) {}
+
+  bool is_given() const { return memory || sink; }
+  void take(std::size_t offset, const std::byte* data, std::size_t length) const {
+    if (sink) return sink->take(offset, data, length);
+    std::memcpy(memory + offset, data, length);
+  }
+
+  std::byte* memory = nullptr;
+  MessageSink* sink = nullptr;
+  std::size_t bytes;
+};
 
 class Mailbox {
  public:
@@ -26,15 +66,11 @@ class Mailbox {
   };
   // False: it does not fit what has come of the message; it is dropped.
   bool deliver(int from, const MessageKey& key, const Piece& piece);
-  // Where it is wanted, before try_take() with the same dest: it is filled from now on.
-  void expect(int from, const MessageKey& key, void* dest, std::size_t bytes);
-  // The same by whom it is wanted, before try_end().
-  void expect(int from, const MessageKey& key, MessageSink& sink, std::size_t bytes);
-  // The message, out of the box; false if it is not there. Until it has been taken, the same caller
-  // asks again with the same dest, which may be filled from now on.
-  bool try_take(int from, const MessageKey& key, void* dest, std::size_t bytes);
-  // Whether its sink has taken all of it. If so, the box forgets it.
-  bool try_end(int from, const MessageKey& key);
+  // Before try_take() with the same dest, which gets what comes from now on.
+  void expect(int from, const MessageKey& key, const MessageDest& dest);
+  // Whether dest has all of the message. If so, the box forgets it; else the same caller asks again
+  // with the same dest, which gets what comes from now on.
+  bool try_take(int from, const MessageKey& key, const MessageDest& dest);
 
  private:
   struct Message {
@@ -43,18 +79,15 @@ class Mailbox {
     bool has_begun;  // total is known
     std::size_t total;
     std::size_t arrived;
-    MessageSink* sink;
-    std::byte* dest;  // with no sink; nullptr: nobody has asked
-    std::size_t dest_bytes;
-    std::vector<std::byte> data;  // what came before somebody asked
+    MessageDest dest{nullptr, 0};  // with neither sink nor memory: nobody has asked
+    std::vector<std::byte> data;   // what came before somebody asked
     Message* next;
   };
   Message** find(int from, const MessageKey& key);
   Message& add(Message** place, int from, const MessageKey& key);
   void remove(Message** place);
   // Notes who wants the message, or where. Bytes that have come already go there.
-  Message** want(int from, const MessageKey& key, MessageSink* sink, void* dest, std::size_t bytes);
-  bool try_remove(Message** place);
+  Message** want(int from, const MessageKey& key, const MessageDest& dest);
 
   std::mutex mutex_;
   std::array<Message*, 256> chains_{};

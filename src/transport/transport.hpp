@@ -7,7 +7,6 @@
 #ifndef MESHMEM_TRANSPORT_TRANSPORT_HPP_
 #define MESHMEM_TRANSPORT_TRANSPORT_HPP_
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +14,7 @@
 #include <string>
 
 #include "transport/atomic_request.hpp"
+#include "transport/mailbox.hpp"
 
 namespace meshmem {
 
@@ -36,23 +36,11 @@ struct RemotePlace {
   std::size_t offset;
 };
 
-// Which message of a collective: a team's slot, the operation's number, and the step within it. Two
-// messages from one PE that may be under way at once have different keys.
-struct MessageKey {
-  int slot = 0;
-  std::uint64_t sequence = 0;
-  int step = 0;
-  auto operator<=>(const MessageKey&) const = default;
-};
-
 // A PE may send another one so much of a collective's messages before that one receives the first
 // of them; with more it may wait for that. Each message counts kMessageCost beside its bytes. Where
 // all PEs send before they receive, they must stay within it, or they wait for each other forever.
 inline constexpr std::size_t kMostUnreceived = 5 << 20;
 inline constexpr std::size_t kMessageCost = 128;
-
-// No element of a reduction lies in two pieces of a message.
-inline constexpr std::size_t kPieceGrain = 1024;
 
 // How a signal is to change; it is of the PE that gets the data.
 struct SignalUpdate {
@@ -68,16 +56,6 @@ class CompletionMark {
  public:
   virtual ~CompletionMark() = default;
   virtual bool is_done() = 0;
-};
-
-// Takes a message in while it arrives, piece by piece in order, on whatever thread makes progress.
-// It neither waits nor sends.
-class MessageSink {
- public:
-  virtual ~MessageSink() = default;
-  // `data` begins at any byte, and is the transport's again when take() returns. All pieces but the
-  // last one are multiples of kPieceGrain, and none is empty.
-  virtual void take(std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
 };
 
 // Sources and dests of this PE are in host memory; what is in device memory, one_sided.cpp stages.
@@ -110,16 +88,13 @@ class Transport {
   // A message for the collectives, which the other side takes by receive(). Any length, 0 too.
   virtual void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) = 0;
   // From now on, what comes of such a message goes straight to dest; receive() with the same dest
-  // follows.
-  virtual void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) = 0;
-  // The same by a sink, which lasts until await() has returned.
-  virtual void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) = 0;
-  // Waits until the sink has taken all of it. `what` names it for the timeout.
-  virtual void await(int pe, const MessageKey& key, std::size_t bytes,
-                     const std::function<std::string()>& what) = 0;
-  // Waits for it. `what` names it for the timeout.
-  virtual void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
-                       const std::function<std::string()>& what) = 0;
+  // follows. A sink lasts until that has returned.
+  virtual void expect(int pe, const MessageKey& key, const MessageDest& dest) {
+    mailbox_.expect(pe, key, dest);
+  }
+  // Waits until dest has all of it. `what` names it for the timeout.
+  virtual void receive(int pe, const MessageKey& key, const MessageDest& dest,
+                       const std::function<std::string()>& what);
 
   // Takes in what has arrived. Called by all who wait.
   virtual void progress() = 0;
@@ -127,6 +102,13 @@ class Transport {
   virtual void progress_for_kernels() { progress(); }
   // Says that this thread takes in messages soon, so that no other comes to take turns with it.
   virtual void will_progress() {}
+
+ protected:
+  Mailbox mailbox_;
+
+ private:
+  // Called by the thread that has received a message.
+  virtual void note_received(int /*pe*/, int /*slot*/, std::size_t /*bytes*/) {}
 };
 
 inline constinit Transport* the_transport = nullptr;

@@ -72,7 +72,7 @@ class FedArrivals {
     take(0, &hello, sizeof hello, {});
     state_.requests.add(kPeer, answer_.get(), kAnswerBytes, nullptr);
     state_.requests.add(kPeer, answer_.get(), kAnswerBytes, nullptr, network::Asks::a_question);
-    state_.mailbox.expect(kPeer, kExpected, answer_.get(), kAnswerBytes);
+    state_.mailbox.expect(kPeer, kExpected, {answer_.get(), kAnswerBytes});
   }
 
   static network::Head head() {
@@ -121,7 +121,8 @@ class FedArrivals {
 
   std::unique_ptr<std::uint64_t[]> segments_[2][3];
   std::unique_ptr<std::byte[]> answer_ = std::make_unique<std::byte[]>(kAnswerBytes);
-  NetworkState state_;
+  Mailbox mailbox_;
+  NetworkState state_{mailbox_};
   network::Arrivals arrivals_{state_};
 };
 

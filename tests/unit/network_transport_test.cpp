@@ -237,7 +237,7 @@ TEST_P(Network, MessagesAreReceivedInAnyOrder) {
       for (int pe = 0; pe < job.n(); ++pe) {
         if (pe / 2 == me / 2) continue;
         std::vector<std::byte> seen(lengths[i]);
-        job.of(me).receive(pe, key(i), seen.data(), seen.size(), [] { return "a message"; });
+        job.of(me).receive(pe, key(i), {seen.data(), seen.size()}, [] { return "a message"; });
         EXPECT_EQ(seen, pattern(lengths[i], static_cast<unsigned>(pe)));
       }
     }
@@ -261,7 +261,7 @@ TEST_P(Network, ASinkTakesAMessageWhileItArrives) {
   const auto key = [](std::size_t i) { return MessageKey{1, 7, static_cast<int>(i)}; };
   job.run([&](int me) {
     std::vector<Collected> sinks(lengths.size());
-    const auto expect = [&](std::size_t i) { job.of(1).expect(0, key(i), sinks[i], lengths[i]); };
+    const auto expect = [&](std::size_t i) { job.of(1).expect(0, key(i), {sinks[i], lengths[i]}); };
     // Of every second message PE 1 says before it is sent who takes it, of the others behind it.
     for (std::size_t i = 0; i < lengths.size() && me == 1; i += 2) expect(i);
     job.meet();
@@ -272,7 +272,7 @@ TEST_P(Network, ASinkTakesAMessageWhileItArrives) {
     if (me == 0) return;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       if (i % 2 == 1) expect(i);
-      job.of(1).await(0, key(i), lengths[i], [] { return "a message"; });
+      job.of(1).receive(0, key(i), {sinks[i], lengths[i]}, [] { return "a message"; });
       EXPECT_EQ(sinks[i].seen, pattern(lengths[i], static_cast<unsigned>(i))) << lengths[i];
     }
   });
@@ -292,7 +292,7 @@ TEST_P(Network, ASenderIsNotFarAhead) {
         ++sent;
       } else {
         if (i % 50 == 10) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        job.of(1).receive(0, {0, i, 0}, seen.data(), seen.size(), [] { return "a message"; });
+        job.of(1).receive(0, {0, i, 0}, {seen.data(), seen.size()}, [] { return "a message"; });
         EXPECT_LE((sent - i) * data.size(), std::size_t{8} << 20);
       }
     }
@@ -302,7 +302,8 @@ TEST_P(Network, ASenderIsNotFarAhead) {
   job.run([&](int me) {
     uint64_t value = 4;
     if (me == 0) job.of(0).send(1, {6, 1, 0}, &value, sizeof value);
-    if (me == 1) job.of(1).receive(0, {6, 1, 0}, &value, sizeof value, [] { return "a message"; });
+    if (me == 1)
+      job.of(1).receive(0, {6, 1, 0}, {&value, sizeof value}, [] { return "a message"; });
   });
 }
 

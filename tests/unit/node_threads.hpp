@@ -37,21 +37,13 @@ class TransportOfThread : public ArenaTransport {
       continue;
     mine->send(pe, key, data, bytes);
   }
-  void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) override {
-    mine->expect(pe, key, dest, bytes);
+  void expect(int pe, const MessageKey& key, const MessageDest& dest) override {
+    mine->expect(pe, key, dest);
   }
-  void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) override {
-    mine->expect(pe, key, sink, bytes);
-  }
-  void await(int pe, const MessageKey& key, std::size_t bytes,
-             const std::function<std::string()>& what) override {
-    mine->await(pe, key, bytes, what);
-    ahead(pe, number) -= bytes;
-  }
-  void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
+  void receive(int pe, const MessageKey& key, const MessageDest& dest,
                const std::function<std::string()>& what) override {
-    mine->receive(pe, key, dest, bytes, what);
-    ahead(pe, number) -= bytes;
+    mine->receive(pe, key, dest, what);
+    ahead(pe, number) -= dest.bytes;
   }
   void progress() override {
     if (mine) mine->progress();

@@ -54,7 +54,7 @@ void receive_packs(const Team& team, const Operation& operation, std::size_t blo
     const Team::Node& there = node_at(team, number);
     const std::size_t length = there.members.size() * block;
     const Room pack = make_room(length * n_near);
-    operation.receive(there.leader(), pack.get(), length * n_near);
+    operation.receive(there.leader(), {pack.get(), length * n_near});
     for (std::size_t index = 0; index < n_near; ++index)
       std::copy_n(pack.get() + index * length, length, inflow + index * for_one + begin);
     begin += length;

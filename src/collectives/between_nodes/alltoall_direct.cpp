@@ -200,20 +200,24 @@ class Exchange {
     });
   }
 
+  Arrival* first_arrival(long round) {
+    return arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * senders_;
+  }
   // Data that has a place already when it comes is not copied once more.
   void expect(long round) {
     if (dest_.stride != 1) return;
-    Arrival* arrival = arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * senders_;
+    Arrival* arrival = first_arrival(round);
     for_arrivals(round, [&](int pe, const Item& what, const Strided& place) {
       arrival->go_to(place.begin, copy_);
-      operation_.expect(pe, *arrival++, bytes(what), step(round));
+      operation_.expect(pe, {*arrival++, bytes(what)}, step(round));
     });
   }
 
   void receive(long round) {
+    Arrival* arrival = first_arrival(round);
     for_arrivals(round, [&](int pe, const Item& what, const Strided& place) {
-      if (place.stride == 1) return operation_.await(pe, bytes(what), step(round));
-      operation_.receive(pe, room_.get(), bytes(what), step(round));
+      if (place.stride == 1) return operation_.receive(pe, {*arrival++, bytes(what)}, step(round));
+      operation_.receive(pe, {room_.get(), bytes(what)}, step(round));
       copy_elements(place, {room_.get(), 1}, call_.elem_bytes, length(what), copy_);
     });
   }

@@ -48,7 +48,7 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
   if (node.me != tree.head) return receive_message(node, sequence, dest, bytes, tree.head);
   const bool is_root = tree.parent < 0;
   const void* data = is_root ? source : dest;
-  if (!is_root) operation.receive(tree.parent, dest, bytes);
+  if (!is_root) operation.receive(tree.parent, {dest, bytes});
   for (const int child : tree.children) operation.send(child, data, bytes);
   if (node.n > 1) post_message(node, sequence, data, bytes);
   if (dest != data) std::memcpy(dest, data, bytes);
@@ -95,14 +95,14 @@ class InChunks {
     };
     const auto expect = [&](int chunk) {  // a place before it comes saves a copy
       if (!is_root && chunk < chunks_)
-        operation.expect(tree.parent, at(dest_, begin(chunk)), length(chunk), chunk);
+        operation.expect(tree.parent, {at(dest_, begin(chunk)), length(chunk)}, chunk);
     };
     if (is_root) say(chunks_);
     expect(0);
     for (int chunk = 0; chunk < chunks_; ++chunk) {
       expect(chunk + 1);
       if (!is_root) {
-        operation.receive(tree.parent, at(dest_, begin(chunk)), length(chunk), chunk);
+        operation.receive(tree.parent, {at(dest_, begin(chunk)), length(chunk)}, chunk);
         say(chunk + 1);
       }
       for (const int child : tree.children)

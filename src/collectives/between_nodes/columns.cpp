@@ -131,10 +131,10 @@ class Column {
     const Range mine = piece(index, team_.my_node);
     memory_.open(index, chunk(index), chunk(index + 1));
     for_other_nodes(team_, [&](int node) {
-      operation_.expect(pe_on(node), room_for(index, node), bytes(mine) * terms_of(node),
+      operation_.expect(pe_on(node), {room_for(index, node), bytes(mine) * terms_of(node)},
                         2 * index);
       const Range theirs = piece(index, node);
-      operation_.expect(pe_on(node), memory_.result(index, theirs), bytes(theirs), 2 * index + 1);
+      operation_.expect(pe_on(node), {memory_.result(index, theirs), bytes(theirs)}, 2 * index + 1);
     });
     for_other_nodes(team_, [&](int node) {
       const Range theirs = piece(index, node);
@@ -155,7 +155,7 @@ class Column {
 
   const std::byte* take(int index, int node, std::size_t all_bytes) const {
     std::byte* const to = room_for(index, node);
-    operation_.receive(pe_on(node), to, all_bytes, 2 * index);
+    operation_.receive(pe_on(node), {to, all_bytes}, 2 * index);
     return to;
   }
 
@@ -201,7 +201,8 @@ class Column {
   void take_results(int index) {
     for_other_nodes(team_, [&](int node) {
       const Range theirs = piece(index, node);
-      operation_.receive(pe_on(node), memory_.result(index, theirs), bytes(theirs), 2 * index + 1);
+      operation_.receive(pe_on(node), {memory_.result(index, theirs), bytes(theirs)},
+                         2 * index + 1);
       show(index, theirs);
     });
   }

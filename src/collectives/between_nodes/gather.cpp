@@ -42,7 +42,7 @@ void exchange_flat(const Team& team, const Operation& operation, const Layout& l
   });
   for_other_nodes(team, [&](int number) {
     const Team::Node& node = node_at(team, number);
-    operation.receive(node.leader(), room.get(), layout.total_of(node));
+    operation.receive(node.leader(), {room.get(), layout.total_of(node)});
     unpack(node, layout, all, room.get());
   });
 }
@@ -67,8 +67,8 @@ void exchange_by_doubling(const Team& team, const Operation& operation, const La
     operation.send(node_at(team, node_after(team, have)).leader(), packs.get(),
                    bytes_of_packs(0, more), have);
     const std::size_t bytes = bytes_of_packs(have, more);
-    operation.receive(node_at(team, node_after(team, -have)).leader(), packs.get() + have_bytes,
-                      bytes, have);
+    operation.receive(node_at(team, node_after(team, -have)).leader(),
+                      {packs.get() + have_bytes, bytes}, have);
     have_bytes += bytes;
   }
   const std::byte* next = packs.get() + bytes_of_packs(0, 1);

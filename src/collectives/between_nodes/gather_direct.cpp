@@ -64,13 +64,13 @@ class Gathering {
   void expect(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);
-      if (bytes > 0) operation_.expect(pe, place(pe, chunk), bytes, chunk);
+      if (bytes > 0) operation_.expect(pe, {place(pe, chunk), bytes}, chunk);
     });
   }
   void receive(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);
-      if (bytes > 0) operation_.receive(pe, place(pe, chunk), bytes, chunk);
+      if (bytes > 0) operation_.receive(pe, {place(pe, chunk), bytes}, chunk);
     });
   }
 

@@ -75,13 +75,14 @@ class OneHopColumn {
     arrival.is_first = is_first_;
     arrival.result = result;
     arrival.total = total;
-    operation_.expect(partner_, arrival, bytes(range), index);
+    operation_.expect(partner_, {arrival, bytes(range)}, index);
     operation_.send(partner_, total, bytes(range), index);
   }
 
-  void end(int index) const {
+  void end(int index) {
     const schedule::Range range = chunk(index);
-    operation_.await(partner_, bytes(range), index);
+    operation_.receive(
+        partner_, {arrivals_[static_cast<std::size_t>(index % kChunksKept)], bytes(range)}, index);
     memory_.show(index, range);
   }
 

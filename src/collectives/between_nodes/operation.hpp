@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #include "core/team.hpp"
 #include "transport/transport.hpp"
@@ -31,26 +30,17 @@ class Operation {
   void send(int pe, const void* data, std::size_t bytes, int step = 0) const {
     transport()->send(team_.world_pe(pe), key(step), data, bytes);
   }
-  // Where a message is wanted, before receive() with the same dest.
-  void expect(int pe, void* dest, std::size_t bytes, int step = 0) const {
-    transport()->expect(team_.world_pe(pe), key(step), dest, bytes);
+  // Where a message is wanted, before receive() with the same dest, which is memory or a sink.
+  void expect(int pe, const MessageDest& dest, int step = 0) const {
+    transport()->expect(team_.world_pe(pe), key(step), dest);
   }
-  // The same by a sink, before await().
-  void expect(int pe, MessageSink& sink, std::size_t bytes, int step = 0) const {
-    transport()->expect(team_.world_pe(pe), key(step), sink, bytes);
-  }
-  void await(int pe, std::size_t bytes, int step = 0) const {
-    transport()->await(team_.world_pe(pe), key(step), bytes, [this, pe] { return sender(pe); });
-  }
-  void receive(int pe, void* dest, std::size_t bytes, int step = 0) const {
-    transport()->receive(team_.world_pe(pe), key(step), dest, bytes,
-                         [this, pe] { return sender(pe); });
+  void receive(int pe, const MessageDest& dest, int step = 0) const {
+    transport()->receive(team_.world_pe(pe), key(step), dest, [this, pe] {
+      return fmt::format("PE {} in {}", team_.world_pe(pe), team_.call_text());
+    });
   }
 
  private:
-  std::string sender(int pe) const {
-    return fmt::format("PE {} in {}", team_.world_pe(pe), team_.call_text());
-  }
   MessageKey key(int step) const { return {team_.slot, number_, step}; }
   Team& team_;
   const std::uint64_t number_;

@@ -26,7 +26,7 @@ void exchange_flat(const Team& team, const Operation& operation, const Reduction
   for_other_nodes(team,
                   [&](int node) { operation.send(node_at(team, node).leader(), data, bytes); });
   combine_nodes(team, op, data, count, room, [&](int node, std::byte* to) {
-    operation.receive(node_at(team, node).leader(), to, bytes);
+    operation.receive(node_at(team, node).leader(), {to, bytes});
   });
 }
 
@@ -41,8 +41,8 @@ void take_doubling_step(const Team& team, const Operation& operation, const Redu
   if (exchange.role == Role::give || exchange.role == Role::exchange)
     operation.send(partner, data, bytes, step);
   if (exchange.role == Role::give) return;
-  if (exchange.role == Role::receive) return operation.receive(partner, data, bytes, step);
-  operation.receive(partner, room, bytes, step);
+  if (exchange.role == Role::receive) return operation.receive(partner, {data, bytes}, step);
+  operation.receive(partner, {room, bytes}, step);
   const bool is_before = exchange.partner < team.my_node;
   op.combine(data, is_before ? room : data, is_before ? data : room, count);
 }

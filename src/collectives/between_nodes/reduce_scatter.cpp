@@ -41,7 +41,7 @@ void exchange_blocks(Team& team, const Operation& operation, const Reduction& op
   const std::size_t elems = here.members.size() * count;
   const Room room = make_room(2 * elems * op.elem_bytes);
   combine_nodes(team, op, mine, elems, room.get(), [&](int node, std::byte* to) {
-    operation.receive(node_at(team, node).leader(), to, elems * op.elem_bytes);
+    operation.receive(node_at(team, node).leader(), {to, elems * op.elem_bytes});
   });
 }
 
@@ -118,7 +118,7 @@ void scatter_direct(Team& team, const Reduction& op, void* dest, const void* sou
     const std::size_t elem = static_cast<std::size_t>(team.me) * count + done;
     combine_near(node, op, mine, from + elem * op.elem_bytes, chunk.count);
     combine_nodes(team, op, mine, chunk.count, room.get(), [&](int there, std::byte* to) {
-      operation.receive(partner_on(team, there), to, chunk.count * op.elem_bytes);
+      operation.receive(partner_on(team, there), {to, chunk.count * op.elem_bytes});
     });
   }
   finish(op, dest, count, team.n);

@@ -65,7 +65,7 @@ void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t co
   }
   Running running(op, room + place(team.node.n), count);
   if (team.my_node > 0) {
-    operation.receive(node_at(team, team.my_node - 1).leader(), running.total(), bytes);
+    operation.receive(node_at(team, team.my_node - 1).leader(), {running.total(), bytes});
     running.begin_with_total();
   }
   for (int i = 0; i < team.node.n; ++i) {

@@ -17,7 +17,7 @@ void meet_leaders(const Team& team, const Operation& operation) {
     const int target = schedule::dissemination_target(n, team.my_node, round);
     const int source = (2 * team.my_node - target + n) % n;  // whose target this node is
     operation.send(node_at(team, target).leader(), nullptr, 0, round);
-    operation.receive(node_at(team, source).leader(), nullptr, 0, round);
+    operation.receive(node_at(team, source).leader(), {nullptr, 0}, round);
   }
 }
 

@@ -44,7 +44,7 @@ std::uint64_t cost_of(std::size_t bytes) { return bytes + kMessageCost; }
 }  // namespace
 
 NetworkTransport::NetworkTransport()
-    : state_(std::make_unique<NetworkState>()),
+    : state_(std::make_unique<NetworkState>(mailbox_)),
       arrivals_(std::make_unique<network::Arrivals>(*state_)) {}
 NetworkTransport::~NetworkTransport() { abandon(); }
 
@@ -244,42 +244,11 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
   state.send(lock, flow, record, data, SendPolicy::at_once);
 }
 
-void NetworkTransport::expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) {
-  state_->mailbox.expect(pe, key, dest, bytes);
-}
-
-void NetworkTransport::expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) {
-  state_->mailbox.expect(pe, key, sink, bytes);
-}
-
-template <typename TryTake>
-void NetworkTransport::receive_by(const TryTake& try_take, int pe, const MessageKey& key,
-                                  std::size_t bytes, const std::function<std::string()>& what) {
-  wait_until_ready<ProgressBy::ready>(
-      [&] {
-        if (try_take()) return true;
-        progress();
-        return false;
-      },
-      what);
-  // Also if the network's own thread has taken it in: it is to leave the next one to this thread.
-  state_->note_poll();
-  note_received(pe, key.slot, bytes);
-}
-
-void NetworkTransport::await(int pe, const MessageKey& key, std::size_t bytes,
-                             const std::function<std::string()>& what) {
-  receive_by([&] { return state_->mailbox.try_end(pe, key); }, pe, key, bytes, what);
-}
-
-void NetworkTransport::receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
-                               const std::function<std::string()>& what) {
-  receive_by([&] { return state_->mailbox.try_take(pe, key, dest, bytes); }, pe, key, bytes, what);
-}
-
 // The sender learns of it before it has sent all that it may.
 void NetworkTransport::note_received(int pe, int slot, std::size_t bytes) {
   NetworkState& state = *state_;
+  // Also if the network's own thread has taken it in: it is to leave the next one to this thread.
+  state.note_poll();
   const Lock lock(state.mutex);
   Flow& flow = state.flow_to(pe);
   Allowance& allowance = flow.allowance(slot);

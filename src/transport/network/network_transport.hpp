@@ -55,12 +55,6 @@ class NetworkTransport : public Transport {
   void complete() override;
   std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
-  void expect(int pe, const MessageKey& key, void* dest, std::size_t bytes) override;
-  void expect(int pe, const MessageKey& key, MessageSink& sink, std::size_t bytes) override;
-  void await(int pe, const MessageKey& key, std::size_t bytes,
-             const std::function<std::string()>& what) override;
-  void receive(int pe, const MessageKey& key, void* dest, std::size_t bytes,
-               const std::function<std::string()>& what) override;
   void progress() override;
   void progress_for_kernels() override;
   void will_progress() override;
@@ -72,10 +66,7 @@ class NetworkTransport : public Transport {
   void answer_with(AnswerQuestion answer);
 
  private:
-  template <typename TryTake>
-  void receive_by(const TryTake& try_take, int pe, const MessageKey& key, std::size_t bytes,
-                  const std::function<std::string()>& what);
-  void note_received(int pe, int slot, std::size_t bytes);
+  void note_received(int pe, int slot, std::size_t bytes) override;
 
   std::unique_ptr<NetworkState> state_;
   std::unique_ptr<WireListener> arrivals_;

@@ -14,7 +14,6 @@
 
 #include "base/hooks/trace_job.hpp"
 #include "base/waiting/wait.hpp"
-#include "transport/mailbox.hpp"
 #include "transport/network/flow.hpp"
 #include "transport/network/held.hpp"
 #include "transport/network/plan.hpp"
@@ -32,6 +31,8 @@ using Lock = std::unique_lock<std::mutex>;
 enum class Acknowledges { at_once, with_an_answer };
 
 struct NetworkState {
+  explicit NetworkState(Mailbox& messages) : mailbox(messages) {}
+
   std::mutex mutex;
   std::unique_ptr<Wire> wire;
   NetworkPlan plan;
@@ -39,7 +40,7 @@ struct NetworkState {
   network::Requests requests;
   network::LocalSegments segments;
   network::HeldRecords held;
-  Mailbox mailbox;
+  Mailbox& mailbox;
   std::vector<std::unique_ptr<network::Flow>> flows;
   std::unordered_map<int, network::Flow*> flow_of_pe;
   std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
