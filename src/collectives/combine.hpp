@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 #include "collectives/reduction.hpp"
@@ -19,59 +20,37 @@
 namespace meshmem {
 
 // How the bits of T are computed with: a fixed-width integer of its size, or T itself.
-template <std::size_t bytes, bool is_signed>
-struct IntegerOf;
-template <>
-struct IntegerOf<1, true> {
-  using type = std::int8_t;
-};
-template <>
-struct IntegerOf<2, true> {
-  using type = std::int16_t;
-};
-template <>
-struct IntegerOf<4, true> {
-  using type = std::int32_t;
-};
-template <>
-struct IntegerOf<8, true> {
-  using type = std::int64_t;
-};
-template <>
-struct IntegerOf<1, false> {
-  using type = std::uint8_t;
-};
-template <>
-struct IntegerOf<2, false> {
-  using type = std::uint16_t;
-};
-template <>
-struct IntegerOf<4, false> {
-  using type = std::uint32_t;
-};
-template <>
-struct IntegerOf<8, false> {
-  using type = std::uint64_t;
-};
+template <std::size_t bytes>
+using UnsignedOf = std::conditional_t<
+    bytes == 1, std::uint8_t,
+    std::conditional_t<bytes == 2, std::uint16_t,
+                       std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
 
 template <typename T, bool keep_sign>
 constexpr auto representation_of() {
-  if constexpr (std::is_integral_v<T>) {
-    return typename IntegerOf < sizeof(T), keep_sign && std::is_signed_v < T >> ::type{};
-  } else {
+  if constexpr (!std::is_integral_v<T>) {
     return T{};
+  } else if constexpr (keep_sign && std::is_signed_v<T>) {
+    return std::make_signed_t<UnsignedOf<sizeof(T)>>{};
+  } else {
+    return UnsignedOf<sizeof(T)>{};
   }
 }
 
 // Sums, products and bits do not depend on the sign; only order does.
-struct Sum {
+template <typename Operator, device::ReduceOp op>
+struct Unordered {
   static constexpr bool kNeedsSign = false;
-  static constexpr auto kKernelOp = device::ReduceOp::sum;
+  static constexpr auto kKernelOp = op;
   template <typename T>
   static T apply(T a, T b) {
-    return static_cast<T>(a + b);
+    return static_cast<T>(Operator{}(a, b));
   }
 };
+using Sum = Unordered<std::plus<>, device::ReduceOp::sum>;
+using And = Unordered<std::bit_and<>, device::ReduceOp::bit_and>;
+using Or = Unordered<std::bit_or<>, device::ReduceOp::bit_or>;
+using Xor = Unordered<std::bit_xor<>, device::ReduceOp::bit_xor>;
 struct Product {
   static constexpr bool kNeedsSign = false;
   static constexpr auto kKernelOp = device::ReduceOp::prod;
@@ -83,30 +62,6 @@ struct Product {
     } else {
       return static_cast<T>(a * b);
     }
-  }
-};
-struct And {
-  static constexpr bool kNeedsSign = false;
-  static constexpr auto kKernelOp = device::ReduceOp::bit_and;
-  template <typename T>
-  static T apply(T a, T b) {
-    return static_cast<T>(a & b);
-  }
-};
-struct Or {
-  static constexpr bool kNeedsSign = false;
-  static constexpr auto kKernelOp = device::ReduceOp::bit_or;
-  template <typename T>
-  static T apply(T a, T b) {
-    return static_cast<T>(a | b);
-  }
-};
-struct Xor {
-  static constexpr bool kNeedsSign = false;
-  static constexpr auto kKernelOp = device::ReduceOp::bit_xor;
-  template <typename T>
-  static T apply(T a, T b) {
-    return static_cast<T>(a ^ b);
   }
 };
 struct Max {
