@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives between nodes, a file each; run() chooses by the kind.
+// The collectives between nodes, a file each; run() chooses by the kind. Each chooses one of its
+// ways by choice.hpp: through leaders, or one of the ways below, which have files of their own.
 // Invariant: as in between_nodes.hpp. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
 
+#include "collectives/between_nodes/column_memory.hpp"
+#include "collectives/between_nodes/layout.hpp"
 #include "collectives/collective.hpp"
 #include "core/team.hpp"
 
@@ -17,6 +20,24 @@ void alltoall(Team& team, const Collective& call);
 void reduce(Team& team, const Collective& call);
 void reduce_scatter(Team& team, const Collective& call);
 void scan(Team& team, const Collective& call);
+
+// ---- Large data, where dest and source are symmetric and in host memory
+
+void alltoall_direct(Team& team, const Collective& call);
+void gather_direct(Team& team, const Layout& layout, void* dest, const void* source);
+void reduce_in_columns(Team& team, Order order, const Collective& call);
+// The same for those that staged_columns.hpp reaches, in device memory among others.
+void reduce_in_staged_columns(Team& team, Order order, const Collective& call);
+
+// ---- Large data in device memory, by puts: dest is symmetric, source may be any memory
+
+// Whether puts are for `dest`, and for so much that a meeting more costs less than batches: of what
+// one PE has for another one.
+bool suits_puts(const Team& team, const void* dest, std::size_t dest_bytes, std::size_t block);
+void broadcast_by_puts(Team& team, void* dest, const void* source, std::size_t bytes, int root);
+void gather_by_puts(Team& team, const Layout& layout, void* dest, const void* source);
+// Block i of `block` bytes of source becomes PE i's block `me`.
+void alltoall_by_puts(Team& team, void* dest, const void* source, std::size_t block);
 
 }  // namespace meshmem::between_nodes
 

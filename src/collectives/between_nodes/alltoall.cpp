@@ -6,8 +6,6 @@
 // Invariant: at most kStageBytes an outflow, and of an element at least one a batch.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
-#include "collectives/between_nodes/alltoall_direct.hpp"
-#include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
 #include "one_sided/one_sided.hpp"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchange of large blocks. Each PE carries what it brings, or where PEs outnumber cores a few
-// carry for their node. In a round a carrier sends a chunk of one block to a PE of each other node.
+// Large blocks between all PEs of several nodes. Each PE carries what it brings, or where PEs
+// outnumber cores a few carry for their node. In a round a carrier sends a chunk of one block to a
+// PE of each other node, which puts it in its place: into its own dest, or a neighbour's.
 // Invariant: all carriers go through the same rounds, and nobody begins a round before it has what
 // the others sent it kRoundsAhead rounds earlier. So whoever is behind all others waits for nobody,
 // and no more than that lies unread anywhere, whatever the size of nodes.
-#include "collectives/between_nodes/alltoall_direct.hpp"
-
 #include <optional>
 #include <vector>
 
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
 #include "collectives/team_steps.hpp"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "collectives/between_nodes/algorithms.hpp"
-#include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
 #include "collectives/reduction.hpp"

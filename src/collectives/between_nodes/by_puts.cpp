@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each of them: a meeting, puts, a meeting, and gets within the node.
-// Invariant: what was put is at its target when the second meeting begins.
-#include "collectives/between_nodes/by_puts.hpp"
-
+// Large data in device memory between nodes: it goes by puts straight to where it belongs, which
+// the transport stages in pieces that overlap. Data for several PEs of a node goes to one of them,
+// from which the others get it. Each way is a meeting, puts, a meeting, and gets within the node.
+// Invariant: nobody's dest is written before all members have entered. All puts are complete when
+// the second meeting begins, and nobody leaves before its own dest is whole.
 #include "collectives/between_nodes.hpp"
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
-#include "collectives/between_nodes/partners.hpp"
 #include "collectives/team_steps.hpp"
 #include "gpu/device_transfer.hpp"
 #include "memory/address_map.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A column's share goes in chunks. Each node owns a piece of a chunk, gets it from the others, and
-// sends them the result. Of two nodes each sends the other all that it has (one_hop_column.hpp).
-// Invariant: a chunk's steps are in order on all nodes, and no PE is more than kChunksAhead chunks
-// ahead of what it has received. That bounds unread data everywhere. Where the data is,
-// ColumnMemory knows.
-#include "collectives/between_nodes/columns.hpp"
-
+// Large reductions between nodes. A *column* is one PE of each node, all with the same place among
+// their node's members, that reduce one share of the data in chunks. Each node owns a piece of a
+// chunk, gets it from the others, and sends them the result (for two nodes: one_hop_column.hpp).
+// Invariant: only its column's PE reads a share of a node's sources, and writes it to the node's
+// dests, so dest may be source. A chunk's steps are in order on all nodes, and no PE is more than
+// kChunksAhead chunks ahead of what it has received. That bounds unread data everywhere.
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/near_totals.hpp"
 #include "collectives/between_nodes/node_order.hpp"

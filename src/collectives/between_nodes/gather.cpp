@@ -6,9 +6,7 @@
 // Invariant: a PE's dest is written by that PE alone.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
-#include "collectives/between_nodes/by_puts.hpp"
 #include "collectives/between_nodes/choice.hpp"
-#include "collectives/between_nodes/gather_direct.hpp"
 #include "collectives/between_nodes/layout.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "memory/argument_checks.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathering of large blocks, chunk by chunk of each.
-// Invariant: nobody begins a chunk before it has received the one before from all who send to it,
-// so no more than two chunks of a block lie unread anywhere.
-#include "collectives/between_nodes/gather_direct.hpp"
-
+// Large blocks to all PEs of several nodes, chunk by chunk. A block goes over the network once for
+// each node, from the PE that brings it to one PE there, in whose dest its neighbours read it.
+// Invariant: a PE's dest is written by that PE alone. Nobody begins a chunk before it has received
+// the one before from all who send to it, so at most two chunks of a block lie unread anywhere.
+#include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
 #include "collectives/between_nodes/partners.hpp"

@@ -7,7 +7,6 @@
 #include "base/status/slow_ways.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
-#include "collectives/between_nodes/columns.hpp"
 #include "collectives/between_nodes/node_order.hpp"
 #include "collectives/between_nodes/staged_columns.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
