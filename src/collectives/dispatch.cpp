@@ -23,7 +23,7 @@ bool is_on_host(const Collective& call) { return !any_on_device(call.dest, call.
 // ---- Checks
 
 // How the buffers may lie to each other, and whether all members must give the same.
-enum class Rule { disjoint, same_or_disjoint, any_overlap, any };
+enum class Rule { disjoint, same_or_disjoint, own_block, any_overlap, any };
 
 Rule rule_of(const Collective& call) {
   switch (call.kind) {
@@ -37,7 +37,9 @@ Rule rule_of(const Collective& call) {
     case CollectiveKind::inscan:
     case CollectiveKind::exscan:
       return Rule::same_or_disjoint;
-    default:  // dest of a reduce-scatter may be this PE's own block of source
+    case CollectiveKind::reduce_scatter:
+      return Rule::own_block;
+    default:
       return Rule::any;
   }
 }
@@ -53,12 +55,17 @@ bool overlap(const Buffers& buffers) {
                                           const Buffers& buffers) {
   const Rule rule = rule_of(call);
   std::string arguments = arguments_of(call);
+  const auto* const own_block = static_cast<const std::byte*>(buffers.source) +
+                                static_cast<std::size_t>(team.me) * buffers.dest_bytes;
+  const bool is_own_block = rule == Rule::own_block && buffers.dest == own_block;
+  const bool in_place =
+      is_own_block || (rule == Rule::same_or_disjoint && buffers.dest == buffers.source);
   if (rule != Rule::any && buffers.dest_bytes > 0) {
-    arguments += fmt::format(", dest {}, source {}", symmetric_name(buffers.dest),
+    arguments += fmt::format(", dest {}, source {}",
+                             is_own_block ? "its own block" : symmetric_name(buffers.dest),
                              symmetric_name(buffers.source));
   }
   expect_same_call(team, "{}", arguments);
-  const bool in_place = rule == Rule::same_or_disjoint && buffers.dest == buffers.source;
   if (rule == Rule::any || rule == Rule::any_overlap || in_place || !overlap(buffers)) return;
   only_one_speaks(team);
   fatal("{}: dest, {} bytes at {}, overlaps source, {} bytes at {}", team.routine(),
