@@ -19,8 +19,11 @@ void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes
 // Block i of dest, `bytes` long, is PE i's source.
 void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
-// The same with as many bytes as each PE says.
-void collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
+// The same with as many bytes as each PE says. A PE whose source needs another way than this names
+// it by a bit of `ways`, 1 or 2. Returns all that were named; 0: dest is complete, else nothing was
+// copied.
+unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
+                 unsigned ways = 0);
 
 // Element j of block i of dest is element j of block `me` of PE i's source.
 void alltoall(NodeTeam& team, const Collective& call);

@@ -93,15 +93,11 @@ void check(Team& team, const Collective& call) {
   }
   if (calls_are_compared) [[unlikely]]
     compare(team, call, buffers);
-  // Of a PE that brings nothing, too: all take the same way by where their sources are.
-  if (call.kind == CollectiveKind::collect && !is_on_host(call) &&
-      !is_symmetric(address_map, call.source, 1))
-    refuse_address(address_map, call.source, 1, team.routine(), "source");
 }
 
 // ---- The choice
 
-enum class Executor { node, between_nodes, device, by_messages };
+enum class Executor { node, device, by_messages, between_nodes };
 
 bool kernels_have_type(const Collective& call) {
   return !call.op || call.op->kernel_type != device::ElemType::none;
@@ -120,6 +116,32 @@ SlowWay why_by_messages(const Collective& call) {
   if (!call.root_has_dest) return SlowWay::set_broadcast_by_messages;
   const bool reach = on_device::kernels_reach(call.dest, call.source);
   return reach ? SlowWay::type_without_kernels : SlowWay::memory_without_kernels;
+}
+
+void run_by(Executor executor, Team& team, const Collective& call) {
+  switch (executor) {
+    case Executor::node:
+      return run_on_node(team.node, call);
+    case Executor::between_nodes:
+      if (!is_on_host(call)) note_slow_way(SlowWay::collective_through_host, team.routine());
+      return between_nodes::run(team, call);
+    case Executor::device:
+      return on_device::run(team, call);
+    case Executor::by_messages:
+      note_slow_way(why_by_messages(call), team.routine());
+      return by_messages::run(team, call);
+  }
+}
+
+// The sources of the PEs that bring something are alike, and these PEs choose. Others may have no
+// source at all, and learn of the choice with the lengths.
+void collect_on_one_node(Team& team, Collective call) {
+  const Executor wanted = call.count > 0 ? choose(team, call) : Executor::node;
+  const unsigned ways =
+      collect(team.node, call.dest, call.source, call.bytes(), static_cast<unsigned>(wanted));
+  if (ways == 0) return;
+  if (call.count == 0) call.source = call.dest;
+  run_by(static_cast<Executor>(ways), team, call);
 }
 
 }  // namespace
@@ -147,20 +169,11 @@ std::string arguments_of(const Collective& call) {
 void check_and_run(Team& team, const Collective& call) {
   check(team, call);
   if (call.kind == CollectiveKind::alltoallv) return alltoallv(team, call, false);
-  switch (choose(team, call)) {
-    case Executor::node:
-      return run_on_node(team.node, call);
-    case Executor::between_nodes:
-      if (!is_on_host(call)) note_slow_way(SlowWay::collective_through_host, team.routine());
-      return between_nodes::run(team, call);
-    case Executor::device:
-      if (call.count == 0 && call.kind != CollectiveKind::collect) return;
-      return on_device::run(team, call);
-    case Executor::by_messages:
-      if (call.count == 0 && call.kind != CollectiveKind::collect) return;
-      note_slow_way(why_by_messages(call), team.routine());
-      return by_messages::run(team, call);
-  }
+  const Executor executor = choose(team, call);
+  if (call.kind == CollectiveKind::collect && executor != Executor::between_nodes)
+    return collect_on_one_node(team, call);
+  const bool needs_elements = executor == Executor::device || executor == Executor::by_messages;
+  if (call.count > 0 || !needs_elements) run_by(executor, team, call);
 }
 
 }  // namespace meshmem

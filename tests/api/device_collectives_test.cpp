@@ -92,6 +92,30 @@ TEST(DeviceCollectives, MoveEveryTypeBetweenAnyPlaces) {
   });
 }
 
+// All PEs take the same way, also those whose arguments do not show where the others' sources are.
+TEST(DeviceCollectives, CollectTakesNullFromAPeThatBringsNothing) {
+  constexpr size_t kElems = 5;
+  on_all_places([](Place to, Place from) {
+    for_each_collective([&](auto row) {
+      using E = typename decltype(row)::Element;
+      if (is_left_out(row.type)) return;
+      SCOPED_TRACE(row.type);
+      PlacedArray<E> dest(to, total(kElems)), source(from, kElems);
+      source.write(samples<E>(kElems, my_pe(), 1));
+      shmem_barrier_all();
+      const bool brings = my_pe() > 0;
+      EXPECT_EQ(row.collect(SHMEM_TEAM_WORLD, dest.data(), brings ? source.data() : nullptr,
+                            brings ? kElems : 0),
+                0);
+      const std::vector<E> collected = dest.read();
+      for (int pe = 1; pe < n_pes(); ++pe)
+        expect_filled("collect", collected.data() + kElems * static_cast<size_t>(pe - 1), kElems,
+                      pe, 1);
+      shmem_barrier_all();
+    });
+  });
+}
+
 TEST(DeviceCollectives, AlltoallsLeavesTheGapsAlone) {
   constexpr size_t kElems = 37;
   on_all_places([](Place to, Place from) {

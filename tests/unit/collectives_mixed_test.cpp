@@ -160,7 +160,8 @@ void call(const Step& step, NodeTeam& team, Word* dest, Word* source) {
     case Kind::fcollect:
       return fcollect(team, dest, source, bytes);
     case Kind::collect:
-      return collect(team, dest, source, collected(step, team.me) * sizeof(Word));
+      collect(team, dest, source, collected(step, team.me) * sizeof(Word));
+      return;
     case Kind::alltoall:
       return alltoall(team, alltoalls_of(dest, source, sizeof(Word), step.count, 1, 1));
     case Kind::alltoalls:

@@ -119,9 +119,9 @@ void gather_in_batches(Team& team, const Layout& layout, void* dest, const void*
   }
 }
 
-void gather_blocks(Team& team, const Layout& layout, void* dest, const void* source) {
+// `on_host`: dest and the sources of all PEs are in host memory.
+void gather_blocks(Team& team, const Layout& layout, void* dest, const void* source, bool on_host) {
   if (layout.total() == 0) return;
-  const bool on_host = are_in_host_memory(dest, source);
   if (on_host && layout.total() <= kGatherThroughLeaders) {
     return gather_batch(team, layout, static_cast<std::byte*>(dest),
                         static_cast<const std::byte*>(source));
@@ -142,16 +142,25 @@ void gather(Team& team, std::byte* all, const void* mine, std::size_t bytes) {
 }
 
 void fcollect(Team& team, const Collective& call) {
-  gather_blocks(team, Layout(team.n, call.bytes()), call.dest, call.source);
+  gather_blocks(team, Layout(team.n, call.bytes()), call.dest, call.source,
+                are_in_host_memory(call.dest, call.source));
 }
 
+// A PE that brings nothing may have no source, so the others say where theirs are.
 void collect(Team& team, const Collective& call) {
+  constexpr std::size_t kOnDevice = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();
+  const std::size_t mine = bytes > 0 && is_on_device(call.source) ? bytes | kOnDevice : bytes;
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
-  gather(team, reinterpret_cast<std::byte*>(sizes.data()), &bytes, sizeof bytes);
+  gather(team, reinterpret_cast<std::byte*>(sizes.data()), &mine, sizeof mine);
+  bool on_host = !is_on_device(call.dest);
+  for (std::size_t& size : sizes) {
+    on_host = on_host && (size & kOnDevice) == 0;
+    size &= ~kOnDevice;
+  }
   const Layout layout(sizes);
   check_room(team.routine(), "dest", call.dest, layout.total());
-  gather_blocks(team, layout, call.dest, call.source);
+  gather_blocks(team, layout, call.dest, call.source, on_host);
 }
 
 }  // namespace meshmem::between_nodes

@@ -53,20 +53,33 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
   }
 }
 
-void collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes) {
+unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes, unsigned ways) {
+  constexpr int kLengthBits = 62;
   // The lengths first; they also say that the sources are ready.
   const std::uint64_t sequence = begin_operation(team);
-  post_message(team, sequence, &bytes, sizeof bytes);
+  const std::uint64_t mine = bytes | std::uint64_t{ways} << kLengthBits;
+  post_message(team, sequence, &mine, sizeof mine);
+  const auto said_by = [&](int pe) {
+    std::uint64_t said = 0;
+    receive_message(team, sequence, &said, sizeof said, pe);
+    return said;
+  };
+  std::uint64_t said = 0;
+  for (int pe = 0; pe < team.n; ++pe) said |= said_by(pe);
+  if (said >> kLengthBits != 0) {
+    all_have_started(team, sequence);
+    return static_cast<unsigned>(said >> kLengthBits);
+  }
   std::size_t at = 0;
   for (int pe = 0; pe < team.n; ++pe) {
-    std::size_t length = 0;
-    receive_message(team, sequence, &length, sizeof length, pe);
+    const std::size_t length = said_by(pe);
     if (length == 0) continue;
     check_room(team.routine, "dest", dest, at + length);
     copy_block(dest, at, pe == team.me ? source : team.translate(source, length, pe), length);
     at += length;
   }
   finish_together(team, sequence);
+  return 0;
 }
 
 }  // namespace meshmem

@@ -19,8 +19,6 @@ namespace meshmem {
       return sync(team);
     case CollectiveKind::broadcast:
       return broadcast(team, call.dest_of_broadcast(team.me), call.source, call.bytes(), call.root);
-    case CollectiveKind::collect:
-      return collect(team, call.dest, call.source, call.bytes());
     case CollectiveKind::fcollect:
       return fcollect(team, call.dest, call.source, call.bytes());
     case CollectiveKind::alltoall:
@@ -34,8 +32,9 @@ namespace meshmem {
     case CollectiveKind::exscan:
       return scan(team, *call.op, call.dest, call.source, call.count,
                   call.kind == CollectiveKind::inscan);
-    case CollectiveKind::alltoallv:
-      break;  // by gets, wherever the members are
+    case CollectiveKind::collect:    // dispatch calls it
+    case CollectiveKind::alltoallv:  // by gets, wherever the members are
+      break;
   }
   __builtin_unreachable();
 }
