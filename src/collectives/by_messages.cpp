@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/batches.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/message.hpp"
 #include "memory/argument_checks.hpp"
-#include "one_sided/one_sided.hpp"
 
 namespace meshmem::by_messages {
 namespace {
@@ -32,11 +32,6 @@ void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take)
   MessageRoom room;
   for (int pe = 0; pe < node.n; ++pe) take(pe, await_message(node, sequence, bytes, pe, room));
   all_have_started(node, sequence);
-}
-
-std::byte* at(void* base, std::size_t offset) { return static_cast<std::byte*>(base) + offset; }
-const std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<const std::byte*>(base) + offset;
 }
 
 // Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of
@@ -63,20 +58,6 @@ void add_term(const Reduction& op, std::byte* total, const std::byte* data, std:
     std::memcpy(total, data, count * op.elem_bytes);
   } else {
     op.combine(total, total, data, count);
-  }
-}
-
-// Runs `combine` on batches in host memory.
-template <typename Combine>
-void in_batches(Team& team, const Collective& call, const Combine& combine) {
-  const std::size_t most = kStageBytes / call.elem_bytes;
-  std::vector<std::byte> batch(std::min(most, call.count) * call.elem_bytes);
-  for (std::size_t done = 0; done < call.count; done += most) {
-    const std::size_t n = std::min(most, call.count - done);
-    const std::size_t offset = done * call.elem_bytes, bytes = n * call.elem_bytes;
-    copy_local(team.routine(), batch.data(), at(call.source, offset), bytes);
-    combine(batch.data(), n);
-    copy_local(team.routine(), at(call.dest, offset), batch.data(), bytes);
   }
 }
 
@@ -128,47 +109,19 @@ void collect(Team& team, const Collective& call) {
                       });
 }
 
-// `count` elements at a stride on each side, in elements.
-void copy_elements(const Team& team, void* to, std::ptrdiff_t to_stride, const void* from,
-                   std::ptrdiff_t from_stride, std::size_t elem_bytes, std::size_t count) {
-  if (to_stride == 1 && from_stride == 1)
-    return copy_local(team.routine(), to, from, elem_bytes * count);
-  const auto elem = static_cast<std::ptrdiff_t>(elem_bytes);
-  copy_local_blocks(team.routine(), to, from,
-                    {elem_bytes, count, to_stride * elem, from_stride * elem});
-}
-
-// A batch holds the same elements of the blocks for all PEs.
 void alltoall(Team& team, const Collective& call) {
   const auto n = static_cast<std::size_t>(team.n);
-  const auto elem = static_cast<std::ptrdiff_t>(call.elem_bytes);
-  const std::size_t most = std::max(kStageBytes / call.elem_bytes / n, std::size_t{1});
-  std::vector<std::byte> batch(std::min(most, call.count) * n * call.elem_bytes);
-  const auto offset_of = [&](std::size_t block, std::size_t element, std::ptrdiff_t stride) {
-    return static_cast<std::ptrdiff_t>(block * call.count + element) * stride * elem;
-  };
-  for (std::size_t done = 0; done < call.count; done += most) {
-    const std::size_t count = std::min(most, call.count - done);
-    const std::size_t block_bytes = count * call.elem_bytes;
-    for (std::size_t block = 0; block < n; ++block) {
-      copy_elements(
-          team, batch.data() + block * block_bytes, 1,
-          static_cast<const std::byte*>(call.source) + offset_of(block, done, call.source_stride),
-          call.source_stride, call.elem_bytes, count);
-    }
-    exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
-      copy_elements(team,
-                    static_cast<std::byte*>(call.dest) +
-                        offset_of(static_cast<std::size_t>(pe), done, call.dest_stride),
-                    call.dest_stride, data + static_cast<std::size_t>(team.me) * block_bytes, 1,
-                    call.elem_bytes, count);
-    });
-  }
+  alltoall_in_batches(team, call, std::max(kStageBytes / n, std::size_t{1}),
+                      [&](const std::byte* outflow, std::size_t block, const auto& take) {
+                        exchange(team, outflow, block * n, [&](int pe, const std::byte* data) {
+                          take(pe, data + static_cast<std::size_t>(team.me) * block);
+                        });
+                      });
 }
 
 void reduce(Team& team, const Collective& call) {
   const Reduction& op = *call.op;
-  in_batches(team, call, [&](std::byte* batch, std::size_t n) {
+  in_batches(team, call, kStageBytes / op.elem_bytes, [&](std::byte* batch, std::size_t n) {
     std::vector<std::byte> total(n * op.elem_bytes);
     exchange(team, batch, total.size(),
              [&](int pe, const std::byte* data) { add_term(op, total.data(), data, n, pe == 0); });
@@ -177,33 +130,23 @@ void reduce(Team& team, const Collective& call) {
   });
 }
 
-// A batch holds the same elements of the blocks for all PEs.
 void reduce_scatter(Team& team, const Collective& call) {
   const Reduction& op = *call.op;
   const auto n = static_cast<std::size_t>(team.n);
-  const std::size_t most = std::max(kStageBytes / op.elem_bytes / n, std::size_t{1});
-  std::vector<std::byte> batch(std::min(most, call.count) * n * op.elem_bytes);
-  std::vector<std::byte> result(std::min(most, call.count) * op.elem_bytes);
-  for (std::size_t done = 0; done < call.count; done += most) {
-    const std::size_t elems = std::min(most, call.count - done);
-    const std::size_t block_bytes = elems * op.elem_bytes;
-    for (std::size_t block = 0; block < n; ++block) {
-      copy_local(team.routine(), batch.data() + block * block_bytes,
-                 at(call.source, (block * call.count + done) * op.elem_bytes), block_bytes);
-    }
-    exchange(team, batch.data(), block_bytes * n, [&](int pe, const std::byte* data) {
-      const std::byte* mine = data + static_cast<std::size_t>(team.me) * block_bytes;
-      add_term(op, result.data(), mine, elems, pe == 0);
-    });
-    finish(op, result.data(), elems, team.n);
-    copy_local(team.routine(), at(call.dest, done * op.elem_bytes), result.data(), block_bytes);
-  }
+  scatter_in_batches(team, call, std::max(kStageBytes / op.elem_bytes / n, std::size_t{1}),
+                     [&](const std::byte* all, std::byte* result, std::size_t elems) {
+                       const std::size_t block = elems * op.elem_bytes;
+                       exchange(team, all, block * n, [&](int pe, const std::byte* data) {
+                         add_term(op, result, data + static_cast<std::size_t>(team.me) * block,
+                                  elems, pe == 0);
+                       });
+                     });
 }
 
 void scan(Team& team, const Collective& call) {
   const Reduction& op = *call.op;
   const int terms = team.me + (call.kind == CollectiveKind::inscan ? 1 : 0);
-  in_batches(team, call, [&](std::byte* batch, std::size_t n) {
+  in_batches(team, call, kStageBytes / op.elem_bytes, [&](std::byte* batch, std::size_t n) {
     std::vector<std::byte> total(n * op.elem_bytes);
     exchange(team, batch, total.size(), [&](int pe, const std::byte* data) {
       if (pe < terms) add_term(op, total.data(), data, n, pe == 0);

@@ -227,7 +227,11 @@ void copy_local(const char* routine, void* dest, const void* source, std::size_t
   copy_bytes(to.address(), lane->pinned(), bytes);
 }
 void copy_local_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks) {
-  if (blocks.bytes > 0 && blocks.count > 0)
+  const auto bytes = static_cast<std::ptrdiff_t>(blocks.bytes);
+  const bool is_dense = blocks.dest_stride == bytes && blocks.source_stride == bytes;
+  if (is_dense || blocks.count == 1)
+    copy_local(routine, dest, source, blocks.bytes * blocks.count);
+  else if (blocks.bytes > 0 && blocks.count > 0)
     copy_blocks(routine, near_end(dest), near_end(source), blocks);
 }
 

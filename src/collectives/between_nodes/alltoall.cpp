@@ -8,7 +8,6 @@
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
-#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {
@@ -114,92 +113,26 @@ void alltoall_batch(Team& team, const std::byte* outflow, std::size_t block, con
   });
 }
 
-// Elements of a block whose outflow, and what goes from a node to another, are not too long; 0
-// where no outflow fits into a stage.
-std::size_t elements_at_once(const Team& team, std::size_t elem_bytes) {
+// The bytes of a block whose outflow, and what goes from a node to another, are not too long: one
+// element at least, where its outflow fits into a stage.
+std::size_t most_of_block(const Team& team, std::size_t elem_bytes) {
   const auto members = static_cast<std::size_t>(most_members(team));
-  const std::size_t outflow = kStageBytes / elem_bytes / static_cast<std::size_t>(team.n);
-  const std::size_t pair = kNodePairBytes / elem_bytes / members / members;
-  return std::min(outflow, std::max<std::size_t>(pair, 1));
-}
-
-// `count` elements, in any memory.
-struct Elements {
-  void* begin;
-  std::ptrdiff_t stride;
-};
-void copy_elements(const Team& team, const Elements& to, const Elements& from,
-                   std::size_t elem_bytes, std::size_t count) {
-  const auto elem = static_cast<std::ptrdiff_t>(elem_bytes);
-  if (to.stride == 1 && from.stride == 1)
-    return copy_local(team.routine(), to.begin, from.begin, elem_bytes * count);
-  copy_local_blocks(team.routine(), to.begin, from.begin,
-                    {elem_bytes, count, to.stride * elem, from.stride * elem});
-}
-
-// An element of a block, in a buffer of elements at this stride.
-std::byte* place_of(const void* buffer, const Collective& call, std::size_t block,
-                    std::size_t element, std::ptrdiff_t stride) {
-  const auto index = static_cast<std::ptrdiff_t>(block * call.count + element);
-  auto* begin = static_cast<std::byte*>(const_cast<void*>(buffer));
-  return begin + index * stride * static_cast<std::ptrdiff_t>(call.elem_bytes);
-}
-
-// Moves a batch of elements of each block at a time.
-void alltoall_in_batches(Team& team, const Collective& call, std::size_t most) {
-  const auto n = static_cast<std::size_t>(team.n);
-  const Room outflow = make_room(std::min(most, call.count) * n * call.elem_bytes);
-  for (std::size_t done = 0; done < call.count; done += most) {
-    const std::size_t count = std::min(most, call.count - done);
-    const std::size_t block_bytes = count * call.elem_bytes;
-    const auto part_of = [&](const void* buffer, std::size_t block, std::ptrdiff_t stride) {
-      return Elements{place_of(buffer, call, block, done, stride), stride};
-    };
-    for (std::size_t block = 0; block < n; ++block) {
-      copy_elements(team, {outflow.get() + block * block_bytes, 1},
-                    part_of(call.source, block, call.source_stride), call.elem_bytes, count);
-    }
-    alltoall_batch(team, outflow.get(), block_bytes, [&](int pe, const std::byte* data) {
-      copy_elements(team, part_of(call.dest, static_cast<std::size_t>(pe), call.dest_stride),
-                    {const_cast<std::byte*>(data), 1}, call.elem_bytes, count);
-    });
-  }
-}
-
-// For numbers of PEs at which one element for each does not fit into a stage.
-void alltoall_in_pieces(Team& team, const Collective& call) {
-  const auto n = static_cast<std::size_t>(team.n);
-  const std::size_t most = elements_at_once(team, 1);
-  const Room outflow = make_room(most * n);
-  for (std::size_t done = 0; done < call.bytes();) {
-    const std::size_t element = done / call.elem_bytes, offset = done % call.elem_bytes;
-    const std::size_t bytes = std::min(most, call.elem_bytes - offset);
-    for (std::size_t block = 0; block < n; ++block) {
-      copy_local(team.routine(), outflow.get() + block * bytes,
-                 place_of(call.source, call, block, element, call.source_stride) + offset, bytes);
-    }
-    alltoall_batch(team, outflow.get(), bytes, [&](int pe, const std::byte* data) {
-      copy_local(
-          team.routine(),
-          place_of(call.dest, call, static_cast<std::size_t>(pe), element, call.dest_stride) +
-              offset,
-          data, bytes);
-    });
-    done += bytes;
-  }
+  return std::min(kStageBytes / static_cast<std::size_t>(team.n),
+                  std::max(kNodePairBytes / members / members, elem_bytes));
 }
 
 }  // namespace
 
 void alltoall_of_any_memory(Team& team, const Collective& call) {
-  const std::size_t most = elements_at_once(team, call.elem_bytes);
-  if (most == 0) return alltoall_in_pieces(team, call);
-  alltoall_in_batches(team, call, most);
+  alltoall_in_batches(team, call, most_of_block(team, call.elem_bytes),
+                      [&](const std::byte* outflow, std::size_t block, const auto& take) {
+                        alltoall_batch(team, outflow, block, take);
+                      });
 }
 
 void alltoall(Team& team, const Collective& call) {
   if (call.count == 0) return;
-  const std::size_t most = elements_at_once(team, call.elem_bytes);
+  const std::size_t most = most_of_block(team, call.elem_bytes) / call.elem_bytes;
   if (call.count > most && are_in_host_memory(call.dest, call.source))
     return alltoall_direct(team, call);
   const std::size_t block = call.bytes();

@@ -12,8 +12,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 
+#include "collectives/batches.hpp"
 #include "core/team.hpp"
 #include "transport/transport.hpp"
 
@@ -78,19 +78,6 @@ inline int node_of(const Team& team, int pe) {
 inline int index_in(const Team::Node& node, int pe) {
   return static_cast<int>(std::lower_bound(node.members.begin(), node.members.end(), pe) -
                           node.members.begin());
-}
-
-// Where data goes that lasts no longer than an operation.
-using Room = std::unique_ptr<std::byte[]>;
-inline Room make_room(std::size_t bytes) {
-  return std::make_unique_for_overwrite<std::byte[]>(bytes);
-}
-
-inline std::byte* at(void* base, std::size_t offset) {
-  return static_cast<std::byte*>(base) + offset;
-}
-inline const std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<const std::byte*>(base) + offset;
 }
 
 }  // namespace meshmem::between_nodes

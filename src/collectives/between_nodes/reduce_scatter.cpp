@@ -13,7 +13,6 @@
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/policy/reduce_policy.hpp"
-#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {
@@ -63,23 +62,6 @@ void scatter_batch(Team& team, const Reduction& op, std::byte* all, std::byte* r
   exchange_blocks(team, operation, op, all, results.get(), count);
   node.hand_out(results.get(), near_bytes);
   std::copy_n(results.get(), block, result);
-}
-
-void scatter_through_leaders(Team& team, const Reduction& op, void* dest, const void* source,
-                             std::size_t count, std::size_t most) {
-  const auto n = static_cast<std::size_t>(team.n);
-  const std::size_t most_bytes = std::min(most, count) * op.elem_bytes;
-  const Room all = make_room(n * most_bytes), result = make_room(most_bytes);
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t elems = std::min(most, count - done), block = elems * op.elem_bytes;
-    for (std::size_t pe = 0; pe < n; ++pe) {
-      copy_local(team.routine(), all.get() + pe * block,
-                 at(source, (pe * count + done) * op.elem_bytes), block);
-    }
-    scatter_batch(team, op, all.get(), result.get(), elems);
-    finish(op, result.get(), elems, team.n);
-    copy_local(team.routine(), at(dest, done * op.elem_bytes), result.get(), block);
-  }
 }
 
 // A chunk of all blocks.
@@ -137,8 +119,10 @@ void reduce_scatter(Team& team, const Collective& call) {
   const std::size_t most = kStageBytes / op.elem_bytes / static_cast<std::size_t>(team.n);
   if (call.count > most && are_in_host_memory(call.dest, call.source))
     return scatter_direct(team, op, call.dest, call.source, call.count);
-  scatter_through_leaders(team, op, call.dest, call.source, call.count,
-                          std::max<std::size_t>(most, 1));
+  scatter_in_batches(team, call, std::max<std::size_t>(most, 1),
+                     [&](std::byte* all, std::byte* result, std::size_t elems) {
+                       scatter_batch(team, op, all, result, elems);
+                     });
 }
 
 }  // namespace meshmem::between_nodes

@@ -9,7 +9,6 @@
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
-#include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
 namespace {
@@ -94,15 +93,11 @@ void scan(Team& team, const Collective& call) {
     note_slow_way(SlowWay::machines_in_turn, team.routine());
     return by_messages::run(team, call);
   }
-  const std::size_t batch_bytes = std::min(most, count) * op.elem_bytes;
-  const Room data = make_room(batch_bytes);
-  const Room room = make_room(batch_bytes * static_cast<std::size_t>(team.node.n + 1));
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t elems = std::min(most, count - done), offset = done * op.elem_bytes;
-    copy_local(team.routine(), data.get(), at(call.source, offset), elems * op.elem_bytes);
-    scan_batch(team, op, data.get(), elems, call.kind == CollectiveKind::inscan, room.get());
-    copy_local(team.routine(), at(call.dest, offset), data.get(), elems * op.elem_bytes);
-  }
+  const Room room =
+      make_room(std::min(most, count) * op.elem_bytes * static_cast<std::size_t>(team.node.n + 1));
+  in_batches(team, call, most, [&](std::byte* data, std::size_t elems) {
+    scan_batch(team, op, data, elems, call.kind == CollectiveKind::inscan, room.get());
+  });
 }
 
 }  // namespace meshmem::between_nodes
