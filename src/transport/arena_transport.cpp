@@ -67,41 +67,16 @@ std::byte* without_const(const void* source) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(source));
 }
 
-// Work that the device is given piece by piece, two pieces at most at a time.
-class Pieces {
- public:
-  explicit Pieces(DeviceAccess& device) : device_(device) {}
-  // Room for the next piece, once the one that had it before is done; end(work) is called then.
-  template <typename End>
-  DeviceWork& next(const End& end) {
-    DeviceWork& work = works_[n_++ % 2];
-    if (n_ > 2) wait_for(work, end);
-    return work;
-  }
-  void submit(DeviceWork& work) {
-    work.is_done.store(false, std::memory_order_relaxed);
-    device_.submit(work);
-  }
-  template <typename End>
-  void finish(const End& end) {
-    for (unsigned i = n_ > 2 ? n_ - 2 : 0; i < n_; ++i) wait_for(works_[i % 2], end);
-  }
-
- private:
-  template <typename End>
-  void wait_for(DeviceWork& work, const End& end) {
-    wait_until_ready(
-        [&] {
-          device_.drive();
-          return work.is_done.load(std::memory_order_acquire);
-        },
-        [] { return std::string("device memory of a PE of another fake node"); });
-    end(work);
-  }
-  DeviceAccess& device_;
-  DeviceWork works_[2];
-  unsigned n_ = 0;
-};
+void let_do(DeviceAccess& device, DeviceWork& work) {
+  work.is_done.store(false, std::memory_order_relaxed);
+  device.submit(work);
+  wait_until_ready(
+      [&] {
+        device.drive();
+        return work.is_done.load(std::memory_order_acquire);
+      },
+      [] { return std::string("device memory of a PE of another fake node"); });
+}
 
 bool is_flag(const void* place, std::size_t bytes) {
   return bytes <= 8 && std::has_single_bit(bytes) &&
@@ -109,17 +84,14 @@ bool is_flag(const void* place, std::size_t bytes) {
 }
 
 std::uint64_t run(DeviceAccess& device, std::byte* there, const AtomicRequest& request) {
-  Pieces pieces(device);
-  const auto end = [](DeviceWork&) {};
-  DeviceWork& work = pieces.next(end);
+  DeviceWork work;
   work.kind = DeviceWork::Kind::operation;
   work.there = there;
   work.bytes = request.bytes;
   work.op = request.op;
   work.operand = request.operand;
   work.condition = request.condition;
-  pieces.submit(work);
-  pieces.finish(end);
+  let_do(device, work);
   return work.before;
 }
 
@@ -140,16 +112,8 @@ void ArenaTransport::copy_on_device(const Deferred& copy) {
     run(device, there, store);
     return;
   }
-  std::byte* here = copy.here;
-  const auto end = [&](DeviceWork& work) {
-    if (copy.is_put) return;
-    copy_bytes(here, work.data, work.bytes);
-    here += work.bytes;
-    device.release(work);
-  };
-  Pieces pieces(device);
   for (std::size_t done = 0; done < copy.bytes; done += DeviceAccess::kPieceBytes) {
-    DeviceWork& work = pieces.next(end);
+    DeviceWork work;
     work.kind = copy.is_put ? DeviceWork::Kind::write : DeviceWork::Kind::read;
     work.there = there + done;
     work.bytes = std::min(copy.bytes - done, DeviceAccess::kPieceBytes);
@@ -157,9 +121,11 @@ void ArenaTransport::copy_on_device(const Deferred& copy) {
       device.take_room(work, work.bytes);
       std::memcpy(work.data, copy.here + done, work.bytes);
     }
-    pieces.submit(work);
+    let_do(device, work);
+    if (copy.is_put) continue;
+    copy_bytes(copy.here + done, work.data, work.bytes);
+    device.release(work);
   }
-  pieces.finish(end);
 }
 
 void ArenaTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
