@@ -24,15 +24,7 @@ std::unique_ptr<Wire> try_make_ucx(const WireRequest& request, std::string* erro
 }  // namespace
 
 const char* name_of(WireKind kind) {
-  switch (kind) {
-    case WireKind::none:
-      break;
-    case WireKind::tcp:
-      return "tcp";
-    case WireKind::ucx:
-      return "ucx";
-  }
-  return "none";
+  return kind == WireKind::tcp ? "tcp" : kind == WireKind::ucx ? "ucx" : "none";
 }
 
 std::unique_ptr<Wire> try_make_wire(WireKind kind, const WireRequest& request, std::string* error) {

@@ -45,7 +45,22 @@ class ParcelStore {
 
  private:
   using Free = std::vector<Parcel*>;
-  Parcel& take(Free& free, bool has_room);
+  // The one given back last, as it is in the cache.
+  Parcel& take(Free& free, bool has_room) {
+    if (free.empty()) {
+      Parcel& made = *all_.emplace_back(std::make_unique<Parcel>());
+      if (has_room) made.room = std::make_unique_for_overwrite<std::byte[]>(kRoomBytes);
+      free.reserve(all_.size());  // so that giving back takes no memory
+      free.push_back(&made);
+    }
+    Parcel& parcel = *free.back();
+    free.pop_back();
+    parcel.head = {};
+    parcel.used = parcel.skipped = 0;
+    parcel.lent = nullptr;
+    parcel.under_way = nullptr;
+    return parcel;
+  }
 
   std::vector<std::unique_ptr<Parcel>> all_;
   Free with_room_, without_room_;
