@@ -48,11 +48,7 @@ std::vector<BlockOffer> exchange_offers(Team& team, const Blocks& source) {
   const auto n = static_cast<std::size_t>(team.n);
   std::vector<BlockOffer> mine(n), theirs(n);
   for (std::size_t pe = 0; pe < n; ++pe) mine[pe] = {source.nelems[pe], source.displs[pe]};
-  const Collective exchange{.kind = CollectiveKind::alltoall,
-                            .dest = theirs.data(),
-                            .source = mine.data(),
-                            .count = 1,
-                            .elem_bytes = sizeof(BlockOffer)};
+  const Collective exchange = alltoall_of(theirs.data(), mine.data(), sizeof(BlockOffer), 1);
   if (team.is_on_one_node()) {
     by_messages::run(team, exchange);
   } else {

@@ -48,15 +48,7 @@ inline Collective moving(CollectiveKind kind, void* dest, const void* source, st
                          int root = 0) {
   return {.kind = kind, .root = root, .dest = dest, .source = source, .count = bytes};
 }
-inline Collective alltoall_of(void* dest, const void* source, std::size_t elem_bytes,
-                              std::size_t count) {
-  return {.kind = CollectiveKind::alltoall,
-          .dest = dest,
-          .source = source,
-          .count = count,
-          .elem_bytes = elem_bytes};
-}
-// The same of elements at strides.
+// An alltoall of elements at strides.
 inline Collective alltoalls_of(void* dest, const void* source, std::size_t elem_bytes,
                                std::size_t count, std::ptrdiff_t dst, std::ptrdiff_t sst) {
   return {.kind = CollectiveKind::alltoalls,
@@ -66,6 +58,12 @@ inline Collective alltoalls_of(void* dest, const void* source, std::size_t elem_
           .elem_bytes = elem_bytes,
           .dest_stride = dst,
           .source_stride = sst};
+}
+inline Collective alltoall_of(void* dest, const void* source, std::size_t elem_bytes,
+                              std::size_t count) {
+  Collective call = alltoalls_of(dest, source, elem_bytes, count, 1, 1);
+  call.kind = CollectiveKind::alltoall;
+  return call;
 }
 inline Collective alltoallv_of(const device::Alltoallv& varying) {
   return {.kind = CollectiveKind::alltoallv,
