@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "core/node_team.hpp"
 #include "device/operations.hpp"
@@ -54,6 +55,19 @@ void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void*
 
 // A tile of at most this many bytes stays in the first-level cache while it is worked on.
 inline constexpr std::size_t kTileBytes = 16 * 1024;
+// dest = term(0) op term(1) ..., of `n` terms, two or more. term(i) says where a term is; dest may
+// be term `own`.
+template <typename Term>
+void combine_terms(const Reduction& op, void* dest, std::size_t count, int n, int own,
+                   const Term& term) {
+  const std::size_t bytes = count * op.elem_bytes;
+  // The first two terms are read before dest is written. A later one that is dest is kept aside.
+  alignas(kCacheLine) std::byte kept[kTileBytes];
+  const bool is_kept = own >= 2 && dest == term(own);
+  if (is_kept) std::memcpy(kept, dest, bytes);
+  op.combine(dest, term(0), term(1), count);
+  for (int i = 2; i < n; ++i) op.combine(dest, dest, is_kept && i == own ? kept : term(i), count);
+}
 // dest is what all PEs, two or more, have at this place of their sources, combined in PE order;
 // dest may be source.
 void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,

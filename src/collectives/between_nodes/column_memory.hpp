@@ -7,9 +7,11 @@
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
 
+#include <algorithm>
 #include <cstddef>
 
 #include "collectives/between_nodes/operation.hpp"
+#include "collectives/reduction.hpp"
 #include "collectives/schedule.hpp"
 
 namespace meshmem::between_nodes {
@@ -32,6 +34,33 @@ class ColumnMemory {
   virtual void show(int index, const schedule::Range& range) = 0;
   // All dests have what was shown.
   virtual void close() = 0;
+};
+
+// The total of a range over the members of a node, combined in their order by one of them: the bits
+// depend on the members' data alone.
+class NearTotals {
+ public:
+  NearTotals(const NodeTeam& near, const Reduction& op, ColumnMemory& memory)
+      : near_(near), op_(op), memory_(memory) {}
+
+  // In `out`, which may be one of the terms; or where the only term is. Tile by tile, or the second
+  // term would come when the first has left the cache.
+  const std::byte* in(int index, const schedule::Range& range, std::byte* out) const {
+    if (memory_.n_terms() == 1) return memory_.term(index, range, 0);
+    const std::size_t most = std::max<std::size_t>(kTileBytes / op_.elem_bytes, 1);
+    for (schedule::Range tile{range.begin, range.begin}; tile.end < range.end;
+         tile.begin = tile.end) {
+      tile.end = std::min(tile.begin + most, range.end);
+      combine_terms(op_, out + (tile.begin - range.begin) * op_.elem_bytes, tile.size(), near_.n,
+                    near_.me, [&](int i) { return memory_.term(index, tile, i); });
+    }
+    return out;
+  }
+
+ private:
+  const NodeTeam& near_;
+  const Reduction& op_;
+  ColumnMemory& memory_;
 };
 
 // How a column goes about its share.

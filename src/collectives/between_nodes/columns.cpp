@@ -8,7 +8,7 @@
 // kChunksAhead chunks ahead of what it has received. That bounds unread data everywhere.
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
-#include "collectives/between_nodes/near_totals.hpp"
+#include "collectives/between_nodes/column_memory.hpp"
 #include "collectives/between_nodes/node_order.hpp"
 #include "collectives/between_nodes/one_hop_column.hpp"
 #include "collectives/between_nodes/operation.hpp"

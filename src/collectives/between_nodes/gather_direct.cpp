@@ -7,7 +7,6 @@
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
-#include "collectives/between_nodes/partners.hpp"
 #include "collectives/reduction.hpp"
 #include "collectives/team_steps.hpp"
 #include "memory/copy.hpp"

@@ -10,7 +10,7 @@
 #include <array>
 
 #include "collectives/between_nodes/choice.hpp"
-#include "collectives/between_nodes/near_totals.hpp"
+#include "collectives/between_nodes/column_memory.hpp"
 
 namespace meshmem::between_nodes {
 

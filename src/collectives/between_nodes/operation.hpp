@@ -80,6 +80,27 @@ inline int index_in(const Team::Node& node, int pe) {
                           node.members.begin());
 }
 
+// Each PE has one *partner* on every other node, to which it sends what need not go to a particular
+// PE, and who puts it where it belongs on that node. Where nodes are alike partners are partners of
+// each other.
+inline int partner_on(const Team& team, int node) {
+  const Team::Node& there = node_at(team, node);
+  return member(there, team.node.me % count_members(there));
+}
+
+// Calls run(pe) for those of node `node` who send to member `index` of this one.
+template <typename Run>
+void for_partners_on(const Team& team, int node, int index, const Run& run) {
+  const Team::Node& there = node_at(team, node);
+  for (int i = index; i < count_members(there); i += team.node.n) run(member(there, i));
+}
+// The same for all other nodes.
+template <typename Run>
+void for_partners_of(const Team& team, int index, const Run& run) {
+  for (int i = 1; i < count_nodes(team); ++i)
+    for_partners_on(team, node_after(team, -i), index, run);
+}
+
 }  // namespace meshmem::between_nodes
 
 #endif  // MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_

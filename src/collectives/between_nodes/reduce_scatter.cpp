@@ -9,7 +9,6 @@
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/node_order.hpp"
-#include "collectives/between_nodes/partners.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/policy/reduce_policy.hpp"

@@ -13,18 +13,10 @@ namespace meshmem {
 void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
-  // The first two sources are read before dest, which may be one's own source, is written; then
-  // one's own source must not be needed any more, so PEs from the third on keep it aside.
-  alignas(kCacheLine) std::byte own[kTileBytes];
-  const bool keep_own = team.me >= 2 && dest == source;
-  if (keep_own) std::memcpy(own, source, bytes);
-  const auto source_of = [&](int pe) {
-    return pe != team.me ? team.translate(source, bytes, pe)
-           : keep_own    ? own
-                         : static_cast<const std::byte*>(source);
-  };
-  op.combine(dest, source_of(0), source_of(1), count);
-  for (int pe = 2; pe < team.n; ++pe) op.combine(dest, dest, source_of(pe), count);
+  combine_terms(op, dest, count, team.n, team.me, [&](int pe) {
+    return pe == team.me ? static_cast<const std::byte*>(source)
+                         : team.translate(source, bytes, pe);
+  });
 }
 
 void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void* source,
