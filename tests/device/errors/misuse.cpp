@@ -229,7 +229,7 @@ void make(const char* mistake, long* heap) {
   if (is("host_alltoalls_beyond"))
     shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap, 1, 1 << 28, 4);
   if (is("far_on_stream")) shmemx_putmem_on_stream(heap, heap + 1, 8, 0, nullptr);
-  if (is("no_part")) shmem_long_collect(SHMEM_TEAM_WORLD, heap, nullptr, 0);
+  if (is("no_part")) shmem_long_collect(SHMEM_TEAM_WORLD, heap, nullptr, 1);
   if (is("no_root")) hipLaunchKernelGGL(broadcast_from, dim3(1), dim3(40), 0, nullptr, heap, 2);
   if (is("no_comparison")) hipLaunchKernelGGL(wait_by, dim3(1), dim3(1), 0, nullptr, heap, 77);
   if (is("no_signal_op"))
