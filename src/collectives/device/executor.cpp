@@ -105,10 +105,12 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
 
 // From here on copies bring blocks sooner than stores of kernels do: by the processor where it is
 // the device, and by a copy engine to the only other PE. With more PEs engines are in each other's
-// way: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
+// way: four H100 take 1.6 times as long (docs/measurements/four_h100.md). Two PEs of one GPU under
+// MPS share its engines too. There copies of two streams wait for each other for ever.
 constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
-constexpr bool copies_may_win(int n_pes) {
-  return n_pes > 1 && (kDevicesAreProcessors || (kCopiesRunBeside && n_pes == 2));
+bool copies_may_win(int n_pes) {
+  if (n_pes == 1 || kDevicesAreProcessors) return n_pes > 1;
+  return kCopiesRunBeside && n_pes == 2 && !runtime().device_memory().pes_share_devices();
 }
 
 bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::size_t all_bytes) {
