@@ -70,7 +70,7 @@ JobRecord::JobRecord() {
   UniqueFd listener(listen_at_any_address(&port));
   std::string addresses;
   for (const in6_addr& address : addresses_of_machine("", kMostAddresses))
-    addresses += "/" + text_of_address(address);
+    (addresses += "/") += text_of_address(address);
   if (!listener.is_open() || addresses.empty()) return;
   end_at_silence(listener.get(), kMostSilence);  // its connections inherit that
   listener_ = std::move(listener);
@@ -153,7 +153,7 @@ class RunningLauncher {
   static void end_leftovers() {
     const auto limit = Clock::now() + kGraceOfLeftovers;
     while (::waitpid(-1, nullptr, WNOHANG) >= 0 && Clock::now() < limit) {
-      std::ifstream children("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+      std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
       for (pid_t child; children >> child;) ::kill(child, SIGKILL);
       std::this_thread::sleep_for(10ms);
     }

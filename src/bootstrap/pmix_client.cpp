@@ -302,12 +302,11 @@ std::string PmixClient::lookup(int pe, std::string_view key) {
   pmix_status_t status = PMIX_SUCCESS;
   const Value value =
       fetch(process_of(static_cast<pmix_rank_t>(pe)), std::string(key).c_str(), status);
-  if (!value || value->type != PMIX_BYTE_OBJECT) {
-    leave_word_to_first();
-    fatal("cannot get '{}' of PE {} from the launcher: PMIx says {}", key, pe,
-          PMIx_Error_string(status));
-  }
-  return std::string(value->data.bo.bytes, value->data.bo.size);
+  if (value && value->type == PMIX_BYTE_OBJECT)
+    return std::string(value->data.bo.bytes, value->data.bo.size);
+  leave_word_to_first();
+  fatal("cannot get '{}' of PE {} from the launcher: PMIx says {}", key, pe,
+        PMIx_Error_string(status));
 }
 
 }  // namespace

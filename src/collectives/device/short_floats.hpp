@@ -15,7 +15,7 @@
 namespace meshmem {
 
 struct Bfloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits = 0;
 
   Bfloat16() = default;
   explicit Bfloat16(float value) : bits(rounded(value)) {}
@@ -30,7 +30,7 @@ struct Bfloat16 {
 };
 
 struct Half {
-  std::uint16_t bits;
+  std::uint16_t bits = 0;
 
   Half() = default;
   explicit Half(float value) : bits(rounded(value)) {}

@@ -35,7 +35,7 @@ struct NetworkState {
 
   std::mutex mutex;
   std::unique_ptr<Wire> wire;
-  NetworkPlan plan;
+  NetworkPlan plan{};
   network::Outlet outlet;
   network::Requests requests;
   network::LocalSegments segments;
@@ -61,7 +61,7 @@ struct NetworkState {
   std::atomic<Time> polled_at{};  // by others than the network's thread; in a poll Time::max()
   std::atomic<std::uint64_t> refused{0};  // messages of strangers
   std::atomic<AnswerQuestion> answer_with{nullptr};
-  network::ProgressThread thread;
+  network::ProgressThread thread{};
 
   // To PE `pe`; made when it is first asked for.
   network::Flow& flow_to(int pe);
