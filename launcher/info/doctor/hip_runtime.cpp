@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The version is in the file's name, "libamdhip64.so.6.3.60300", behind links. Asking the library
-// would start it, and it would not see what start-up sets for it (gpu/device_choice).
+// would start it, and it would not see what start-up sets for it (gpu/device_memory.cpp).
 #include "info/doctor/hip_runtime.hpp"
 
 #include <dlfcn.h>
