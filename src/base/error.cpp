@@ -47,8 +47,9 @@ std::string_view describe_this_process(char (&text)[320]) {
 std::atomic<const std::string_view*> unsaid{nullptr};
 constexpr unsigned kSecondsForPlace = 5;
 
-// The program's own text comes before the message. A child of fork has a copy of its parent's text,
-// and a thread that is printing may never end: both keep theirs.
+// So that the program's own text comes before the message. A child of fork must not print the copy
+// that it has of its parent's text. If another thread is printing it may never end, so this does
+// not wait for it.
 void flush_standard_output() {
   if (getpid() != process_of_pe || ftrylockfile(stdout) != 0) return;
   fflush_unlocked(stdout);

@@ -38,9 +38,9 @@ struct AddressOfInterface {
   sockaddr_storage address{};  // its port is 0
 };
 
-// Of interfaces that are up: IPv4 before IPv6, and each in the kernel's order, so that interfaces
-// that containers have made come last. An address of IPv6 that holds on one link only says nothing
-// without its link.
+// Addresses of interfaces that are up: IPv4 before IPv6, and each in the kernel's order, so that
+// interfaces that containers have made come last. Link-local addresses of IPv6 are left out, since
+// other machines cannot use them without the name of the link.
 std::vector<AddressOfInterface> list_addresses() {
   std::vector<AddressOfInterface> found;
   ifaddrs* all = nullptr;
@@ -62,7 +62,7 @@ std::vector<AddressOfInterface> list_addresses() {
   return found;
 }
 
-// IPv4 is mapped.
+// An address of IPv4 becomes ::ffff:a.b.c.d.
 in6_addr as_ipv6(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET6)
     return reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;

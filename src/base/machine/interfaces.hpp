@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interfaces of this machine that IP goes by, and which of them a job takes.
-// Called by the wire of TCP, by meshmem-info, and for the places where processes meet.
+// Called by the wire of TCP, by meshmem-info and oshrun, and by both ends of a unique id.
 #ifndef MESHMEM_BASE_MACHINE_INTERFACES_HPP_
 #define MESHMEM_BASE_MACHINE_INTERFACES_HPP_
 
@@ -15,7 +15,7 @@
 
 namespace meshmem {
 
-// With one address, of IPv4 where there is one.
+// One of its addresses is kept: IPv4 if it has one.
 struct Interface {
   std::string name;
   bool is_loopback = false;
@@ -34,7 +34,7 @@ std::optional<Interface> choose_interface(const std::vector<Interface>& all,
                                           const std::string& name, std::string* error);
 
 // The addresses, at most `most`, at which other machines may reach this one, the likeliest first:
-// those of `interface` if it exists. Where only the loopback is up, its addresses. IPv4 is
+// those of `interface` if it exists. The loopback's addresses if no other interface is up. IPv4 is
 // ::ffff:a.b.c.d.
 std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most);
 

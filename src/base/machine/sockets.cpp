@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sockets of TCP. Those that fail leave errno.
+// TCP sockets. A call that fails leaves its reason in errno.
 #include "base/machine/sockets.hpp"
 
 #include <fcntl.h>

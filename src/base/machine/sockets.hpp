@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sockets between machines for what processes tell each other when a job starts and ends.
-// Invariant: nothing here reads or writes a byte. Called by the meeting point of a unique id, its
-// clients, and for the record that PE 0 keeps for oshrun, at both ends.
+// Sockets by which processes of several machines tell each other that a job starts or ends.
+// Invariant: nothing here reads or writes a byte. Called by the meeting point of a unique id and
+// its clients, by both ends of the record that PE 0 keeps for oshrun, and by the PMI-1 client.
 #ifndef MESHMEM_BASE_MACHINE_SOCKETS_HPP_
 #define MESHMEM_BASE_MACHINE_SOCKETS_HPP_
 
@@ -17,15 +17,15 @@ namespace meshmem {
 int listen_at_any_address(std::uint16_t* port);
 
 // `address` and `port` are numbers. Returns a descriptor that blocks, or -1 and errno: ETIMEDOUT if
-// nobody has answered at the end of patience.
+// nobody has answered within `patience`.
 int connect_to_address(const std::string& address, const std::string& port,
                        std::chrono::milliseconds patience);
 
-// Waits for one of the poll(2) events, whatever signals come. False: the time is over.
+// Waits for one of the poll(2) events; signals do not end the wait. False: `end` has passed.
 bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point end);
 
-// Ends the connection, or those that a listening socket accepts, when the other machine has been
-// silent for about this time.
+// Lets the kernel end the connection when the other machine has been silent for about `seconds`.
+// Connections that a listening socket accepts inherit this.
 void end_at_silence(int fd, int seconds);
 
 }  // namespace meshmem

@@ -15,8 +15,8 @@
 
 namespace meshmem {
 
-// `what` goes on from "a thread ...", as in "that waits for the streams". Signals are for the
-// program's own threads, so they stay blocked in this one.
+// `what` continues the message "cannot start a thread ...", as in "that waits for the streams".
+// Signals are for the program's own threads, so they stay blocked in this one.
 template <typename... Call>
 std::thread start_thread(const char* what, Call&&... call) {
   sigset_t all, before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file descriptor that is closed when its owner goes.
+// A file descriptor that its owner closes when it is destroyed.
 // Invariant: at most one UniqueFd holds a descriptor; -1 means none. Used by the wire of TCP and by
 // oshrun.
 #ifndef MESHMEM_BASE_MACHINE_UNIQUE_FD_HPP_
