@@ -22,14 +22,14 @@ inline constexpr const char* kStartLimit = "MESHMEM_START_TIMEOUT";
 
 struct Meeting {
   Among who;
-  bool exchanges;       // what has been published
-  const char* routine;  // that brings the PEs here
-  double seconds;       // 0: without a limit
-  const char* limit;    // the variable that sets it
+  bool exchanges;       // whether the PEs also get what the others have published
+  const char* routine;  // the program's call, for messages
+  double seconds;       // the time limit; 0: none
+  const char* limit;    // the variable that sets the limit
 };
 
 struct Awaited {
-  std::string what;  // goes on from "waited 60 s for "
+  std::string what;  // continues "waited 60 s for "
   double seconds;    // 0: for ever
   const char* limit;
 };
@@ -50,8 +50,8 @@ class LauncherClient {
   virtual void abort(int status, const char* reason) = 0;
 };
 
-// Each fills the job and says who prints (set_identity). PMIx answers with null where no server can
-// be reached; `refusal` is then its reason.
+// Each fills the job and says who prints (set_identity). If no PMIx server can be reached, `client`
+// is null, and `refusal` says why.
 struct PmixAnswer {
   LauncherClient* client = nullptr;
   bool may_stand_alone = false;
@@ -75,20 +75,21 @@ LauncherClient& connect_by_unique_id(Job& job, const PlaceById& place, double ti
 // the job share a node.
 bool fill_in_nodes(Job& job, const std::vector<int>& nodes);
 
-// Of all PEs, at the end.
+// The meeting of all PEs in shmem_finalize.
 Meeting last_meeting(double timeout_seconds);
 
-// "all 4 PEs to call shmem_init"
+// The text for the wait in a meeting, such as "all 4 PEs to call shmem_init".
 Awaited awaited_in(const Meeting& meeting);
-// The same in a protocol that has meetings of all PEs only.
+// The same for a protocol in which always all PEs meet, whatever `meeting.who` is.
 Awaited awaited_of_all(Meeting meeting);
 
-// The line and the table of a wait that has reached its limit; the process is about to end.
+// Prints the line and the table for a wait that has reached its limit. The caller then ends the
+// process.
 void print_end_of_wait(const Awaited& awaited, const std::string& addition = "");
 
-// Which processes may share memory, for launchers that do not say it: two processes on one machine
-// since its start, under one name of it, have equal texts. Containers have names of their own, and
-// so are machines of their own.
+// A text that says which processes may share memory, for launchers that do not say it. Two
+// processes have equal texts if the machine's name and its last start are the same for both.
+// Containers have names of their own, so each is a machine of its own.
 std::string identity_of_host();
 
 }  // namespace meshmem

@@ -24,7 +24,7 @@ F* find(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// Unless the program has changed that, MPI ends the job itself.
+// MPI itself ends the job, unless the program has set another error handler.
 void check(int error, const char* routine) {
   if (error != 0) fatal("{} says {} of the communicator by which PEs start", routine, error);
 }

@@ -21,7 +21,7 @@ struct MpiCommunicator {
   std::function<void(void* data, std::size_t bytes)> broadcast;  // from rank 0 to all
 };
 
-// `communicator` is the address of an MPI_Comm. Or why it cannot be used.
+// `communicator` is the address of an MPI_Comm. Returns a text that says why if it cannot be used.
 std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* communicator);
 
 }  // namespace meshmem

@@ -2,7 +2,7 @@
 //
 // The PMI-1 client, for launchers without PMIx: MPICH's and Intel MPI's mpiexec.hydra, Slurm's
 // srun --mpi=pmi2. PMI-1 has one barrier, of all PEs, and values that are short lines.
-// Invariant: all PEs call the same barriers, and nothing waits without the limit that it was given.
+// Invariant: all PEs call the same barriers, and each wait has the limit that its caller gives.
 // Made by connect_by_pmi(), once a process.
 #include <fcntl.h>
 #include <poll.h>
@@ -106,9 +106,9 @@ class PmiClient final : public LauncherClient {
   std::vector<int> find_nodes();
   std::vector<int> nodes_by_hosts();
 
-  const int given_;  // as PMI_FD says
-  const int fd_;     // the same socket, which nobody else closes
-  const int stop_;   // ends the thread
+  const int given_;  // the descriptor in PMI_FD
+  const int fd_;     // a duplicate of it, which nobody else closes
+  const int stop_;   // an eventfd that ends the thread
   std::mutex conversation_;
   std::thread watch_;  // ends the process if the launcher ends
 
@@ -125,7 +125,7 @@ PmiClient::PmiClient(Job& job, double timeout_seconds)
       stop_(check(eventfd(0, EFD_CLOEXEC), "watch the launcher")),
       job_(job),
       timeout_seconds_(timeout_seconds) {
-  fcntl(given_, F_SETFD, FD_CLOEXEC);  // what a PE starts is no PE
+  fcntl(given_, F_SETFD, FD_CLOEXEC);  // a process that a PE starts is no PE
   check_rc(ask("init", " pmi_version=1 pmi_subversion=1", "response_to_init"), "init");
   const std::string maxes = ask("get_maxes", "", "maxes");
   const std::string store = ask("get_my_kvsname", "", "my_kvsname");
@@ -226,7 +226,7 @@ std::string PmiClient::ask(std::string_view command, std::string_view words,
   return line;
 }
 
-// It does not matter how the launcher answers, if it does so soon.
+// The launcher's answer does not matter, so it is awaited for a short time only.
 void PmiClient::disconnect() {
   if (watch_.joinable()) {
     eventfd_write(stop_, 1);
@@ -240,7 +240,8 @@ void PmiClient::disconnect() {
     const ssize_t n = recv(fd_, answer, sizeof answer, MSG_DONTWAIT);
 }
 
-// A short line goes out in one piece, also while another thread waits for an answer.
+// Takes no lock, since another thread may hold it while it waits for an answer. A short line is
+// sent whole, so the two do not mix.
 void PmiClient::abort(int status, const char*) {
   const std::string line = fmt::format("cmd=abort exitcode={}\n", status);
   [[maybe_unused]] const ssize_t n =
@@ -286,8 +287,8 @@ std::string PmiClient::read_line(const Awaited& awaited) {
         kLongestLine);
 }
 
-// MPI in this program, if it shares the connection, closes its descriptor when it says goodbye.
-// The launcher has closed its end then, and lives.
+// An MPI of this program may share the connection. It closes its descriptor when it says goodbye.
+// The launcher has then closed its end too, but is not gone.
 void PmiClient::watch_launcher() {
   pollfd wanted[2] = {{.fd = fd_, .events = POLLRDHUP, .revents = 0},
                       {.fd = stop_, .events = POLLIN, .revents = 0}};

@@ -17,7 +17,7 @@ namespace meshmem {
 // The value of `name` in "cmd=maxes rc=0 keylen_max=64", or nullopt.
 std::optional<std::string_view> pmi_word(std::string_view line, std::string_view name);
 std::optional<int> pmi_number(std::string_view line, std::string_view name);
-// nullopt if that is not what all of the text is.
+// nullopt if the text is not a number from its beginning to its end.
 std::optional<int> as_number(std::string_view text);
 
 // Any bytes as letters, digits, '-' and '_', which no launcher takes for the end of a value.

@@ -58,7 +58,7 @@ struct ReleaseValue {
 };
 using Value = std::unique_ptr<pmix_value_t, ReleaseValue>;
 
-// Null if the launcher does not say it; `status` is its reason.
+// Null if the launcher has no value for the key; `status` is then its reason.
 Value fetch(const pmix_proc_t& process, const char* key, pmix_status_t& status) {
   pmix_value_t* value = nullptr;
   status = PMIx_Get(&process, key, nullptr, 0, &value);

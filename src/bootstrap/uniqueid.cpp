@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by both sides of a unique id: the bytes of the id and of messages, the connections, and
-// what fork does with them. Invariant: no connection is closed while a fork is under way, since its
-// child would close another's of that number.
+// Code that the meeting point and its clients share: the bytes of the id and of messages, the
+// connections, and their end in children of fork. Invariant: no connection is closed while a fork
+// is under way. Otherwise the child could close a descriptor that another thread has just got under
+// the same number.
 #include "bootstrap/uniqueid.hpp"
 
 #include <netinet/tcp.h>
@@ -30,7 +31,7 @@ struct Descriptors {
   std::set<int> open;
 };
 
-Descriptors& descriptors() {  // for children that are made while the process ends
+Descriptors& descriptors() {  // lives for ever: a fork may come while the process ends
   static Descriptors& all = *new Descriptors;
   return all;
 }

@@ -29,7 +29,8 @@ struct UniqueId {
   // The number of processes of the launcher under which the id was made. A job of all of them asks
   // the launcher which processes are its PEs.
   std::uint32_t launched = 0;
-  // Of one machine's interfaces, the likeliest first; IPv4 as ::ffff:a.b.c.d.
+  // The addresses of the maker's machine, the likeliest to be reached first; IPv4 as
+  // ::ffff:a.b.c.d.
   in6_addr addresses[kMostAddresses] = {};
 };
 
@@ -37,8 +38,8 @@ UniqueIdBytes pack_unique_id(const UniqueId& id);
 // Returns nullopt if the bytes are not an id of this version of the library.
 std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes);
 
-// Opens the meeting point of a new id, and serves it from now on (uniqueid_server.cpp). Or why it
-// cannot. `interface`: see addresses_of_machine.
+// Opens the meeting point of a new id, and serves it from now on (uniqueid_server.cpp). If that
+// fails, returns a text that says why. `interface`: see addresses_of_machine().
 std::variant<UniqueId, std::string> open_meeting_point(const std::string& interface);
 
 }  // namespace meshmem

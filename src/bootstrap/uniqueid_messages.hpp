@@ -84,11 +84,12 @@ enum class Unpacked { whole, more_to_come, nonsense };
 // Takes the first message from the front of `bytes`.
 Unpacked unpack_message(std::string& bytes, Message& message);
 
-// Sends at once, ends if the other machine is silent, and is kept from children.
+// Lets the connection send at once, end when the other machine is silent, and be closed in
+// children.
 void set_up_connection(int fd);
 
-// A child of fork does not get such a descriptor, so that a connection ends with the process whose
-// it is: frameworks fork helpers that outlive a PE. It is registered while it is open.
+// Registers a descriptor, which children of fork then close. Frameworks fork helpers that outlive a
+// PE, and a connection must end with the process that made it.
 void keep_from_children(int fd);
 void close_kept_from_children(int fd);
 

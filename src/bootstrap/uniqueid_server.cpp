@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The meeting point of a job that no launcher has started: a thread of the process that has made
-// the unique id. PEs come by TCP, exchange start-up data and are missed when they go.
-// Invariant: a guest that does not say the token first gets no byte. The thread waits for no single
-// PE: it keeps for each what the PE does not take yet. It lives as long as its process, which need
-// not be a PE.
+// the unique id. PEs connect to it by TCP and exchange start-up data. It notices when one is gone.
+// Invariant: a guest gets no byte before it has sent the token. The thread waits for no single PE:
+// it keeps what a PE does not take yet. It lives as long as its process, which need not be a PE.
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -94,7 +93,7 @@ class MeetingPoint {
   std::vector<Guest*> pes_;  // those that are here
   std::uint32_t n_welcome_ = 0;
   std::map<std::pair<int, std::string>, std::string> values_;
-  std::string ended_pe_;  // a PE that has ended when nobody used the library
+  std::string ended_pe_;  // a PE that ended while nobody used the library
   bool is_over_ = false;
   Body end_;
 };
