@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on buffers in any memory, batch by batch: a copy of a batch of source, in host
-// memory, goes to an exchange, whose results are copied to dest.
-// Invariant: all members go through the same batches. A batch of a dest is written after that batch
-// of the source has been read. Used by by_messages and between nodes.
+// Collectives on buffers in any memory, batch by batch. A batch of source is copied to host memory,
+// the caller's function exchanges it with the other PEs, and the result is copied to dest.
+// Invariant: all members go through the same batches. A batch of dest is written after the same
+// batch of source has been read. Used by by_messages.cpp and in between_nodes/.
 #ifndef MESHMEM_COLLECTIVES_BATCHES_HPP_
 #define MESHMEM_COLLECTIVES_BATCHES_HPP_
 
@@ -24,13 +24,14 @@ inline const std::byte* at(const void* base, std::size_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
 
-// Where data goes that lasts no longer than an operation.
+// Memory for data that is needed only during one operation.
 using Room = std::unique_ptr<std::byte[]>;
 inline Room make_room(std::size_t bytes) {
   return std::make_unique_for_overwrite<std::byte[]>(bytes);
 }
 
-// Calls change(batch, elems), which turns up to `most` elements of source into those of dest.
+// Calls change(batch, elems), which replaces up to `most` elements of source by those of dest, in
+// place.
 template <typename Change>
 void in_batches(Team& team, const Collective& call, std::size_t most, const Change& change) {
   const Room batch = make_room(std::min(most, call.count) * call.elem_bytes);
@@ -64,8 +65,8 @@ void scatter_in_batches(Team& team, const Collective& call, std::size_t most,
 }
 
 // An alltoall: calls exchange(outflow, block, take), where the outflow has `block` bytes for each
-// PE, as a rule at most `most_bytes`: whole elements, or where none fits a part of one. It calls
-// take(pe, data) with what each PE has for this one.
+// PE. As a rule these are whole elements of at most `most_bytes`; an element that is larger is sent
+// in parts. exchange() calls take(pe, data) with the data that each PE has for this one.
 template <typename Exchange>
 void alltoall_in_batches(Team& team, const Collective& call, std::size_t most_bytes,
                          const Exchange& exchange) {

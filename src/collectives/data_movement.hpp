@@ -19,9 +19,9 @@ void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes
 // Block i of dest, `bytes` long, is PE i's source.
 void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
-// The same with as many bytes as each PE says. A PE whose source needs another way than this names
-// it by a bit of `ways`, 1 or 2. Returns all that were named; 0: dest is complete, else nothing was
-// copied.
+// The same where each PE brings its own number of bytes. A PE whose source the processor cannot
+// read asks for another way by a bit in `ways`, of value 1 or 2. Returns the bits of all PEs. If
+// there are none, dest is complete; otherwise nothing was copied.
 unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
                  unsigned ways = 0);
 

@@ -133,8 +133,8 @@ void run_by(Executor executor, Team& team, const Collective& call) {
   }
 }
 
-// The sources of the PEs that bring something are alike, and these PEs choose. Others may have no
-// source at all, and learn of the choice with the lengths.
+// The PEs that bring something have their sources in the same kind of memory, so they choose the
+// same executor. The others may have no source, and learn of the choice with the lengths.
 void collect_on_one_node(Team& team, Collective call) {
   const Executor wanted = call.count > 0 ? choose(team, call) : Executor::node;
   const unsigned ways =

@@ -32,8 +32,8 @@ namespace meshmem {
          heap.holds(buffers.source, buffers.source_bytes) && team.is_on_one_node();
 }
 
-// By loads and stores of the processor, where all members are on one node and both buffers are in
-// host memory. Inlined, so that nothing is left of the switch where the kind is known.
+// Runs the call by loads and stores of the processor: all members are on one node, and both buffers
+// in host memory. Inlined, so that the switch disappears where the kind is known.
 [[gnu::always_inline]] inline void run_on_node(NodeTeam& team, const Collective& call) {
   switch (call.kind) {
     case CollectiveKind::sync:

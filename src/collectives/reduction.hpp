@@ -55,8 +55,8 @@ void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void*
 
 // A tile of at most this many bytes stays in the first-level cache while it is worked on.
 inline constexpr std::size_t kTileBytes = 16 * 1024;
-// dest = term(0) op term(1) ..., of `n` terms, two or more. term(i) says where a term is; dest may
-// be term `own`.
+// dest = term(0) op term(1) ..., of `n` >= 2 terms. term(i) returns the address of term i; dest may
+// be term `own`, at the same address.
 template <typename Term>
 void combine_terms(const Reduction& op, void* dest, std::size_t count, int n, int own,
                    const Term& term) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives between nodes, a file each; run() chooses by the kind. Each chooses one of its
-// ways by choice.hpp: through leaders, or one of the ways below, which have files of their own.
+// The collectives between nodes, a file each; run() chooses by the kind. Each one chooses its way
+// by choice.hpp. Small data goes through leaders. The ways for large data, below, have files of
+// their own.
 // Invariant: as in between_nodes.hpp. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
@@ -26,17 +27,18 @@ void scan(Team& team, const Collective& call);
 void alltoall_direct(Team& team, const Collective& call);
 void gather_direct(Team& team, const Layout& layout, void* dest, const void* source);
 void reduce_in_columns(Team& team, Order order, const Collective& call);
-// The same for those that staged_columns.hpp reaches, in device memory among others.
+// The same for buffers that the processor does not read where they are, such as device memory
+// (staged_columns.hpp).
 void reduce_in_staged_columns(Team& team, Order order, const Collective& call);
 
 // ---- Large data in device memory, by puts: dest is symmetric, source may be any memory
 
-// Whether puts are for `dest`, and for so much that a meeting more costs less than batches: of what
-// one PE has for another one.
+// Whether `dest` is symmetric, and `block`, the bytes that one PE has for another, is so large that
+// one more meeting costs less than batches.
 bool suits_puts(const Team& team, const void* dest, std::size_t dest_bytes, std::size_t block);
 void broadcast_by_puts(Team& team, void* dest, const void* source, std::size_t bytes, int root);
 void gather_by_puts(Team& team, const Layout& layout, void* dest, const void* source);
-// Block i of `block` bytes of source becomes PE i's block `me`.
+// Block i of source, of `block` bytes, becomes block `me` of PE i's dest.
 void alltoall_by_puts(Team& team, void* dest, const void* source, std::size_t block);
 
 }  // namespace meshmem::between_nodes

@@ -113,8 +113,8 @@ void alltoall_batch(Team& team, const std::byte* outflow, std::size_t block, con
   });
 }
 
-// The bytes of a block whose outflow, and what goes from a node to another, are not too long: one
-// element at least, where its outflow fits into a stage.
+// The most bytes of a block for which the outflow fits into a stage, and the data from one node to
+// another into kNodePairBytes. It is at least one element, if the outflow of one fits into a stage.
 std::size_t most_of_block(const Team& team, std::size_t elem_bytes) {
   const auto members = static_cast<std::size_t>(most_members(team));
   return std::min(kStageBytes / static_cast<std::size_t>(team.n),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large blocks between all PEs of several nodes. Each PE carries what it brings, or where PEs
-// outnumber cores a few carry for their node. In a round a carrier sends a chunk of one block to a
-// PE of each other node. That PE puts it in its own dest, or in a neighbour's.
+// Large blocks between all PEs of several nodes. Each PE sends its own blocks. Where PEs outnumber
+// cores, a few PEs of each node, the carriers, send for all of the node. In a round a carrier sends
+// a chunk of one block to a PE of each other node. That PE puts it in its own dest, or in a
+// neighbour's.
 // Invariant: all carriers go through the same rounds, and nobody begins a round before it has what
 // the others sent it kRoundsAhead rounds earlier. So whoever is behind all others waits for nobody,
 // and no more than that lies unread anywhere, whatever the size of nodes.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large data in device memory between nodes: it goes by puts straight to where it belongs, which
-// the transport stages in pieces that overlap. Data for several PEs of a node goes to one of them,
-// from which the others get it. Each way is a meeting, puts, a meeting, and gets within the node.
+// Large data in device memory between nodes. Puts bring it straight to its place; the transport
+// stages them in pieces that overlap. Data for several PEs of a node goes to one of them, from
+// which the others get it. Each collective is a meeting, puts, a meeting, and gets within the node.
 // Invariant: nobody's dest is written before all members have entered. All puts are complete when
 // the second meeting begins, and nobody leaves before its own dest is whole.
 #include "collectives/between_nodes.hpp"

@@ -3,7 +3,8 @@
 // Where the data of a column is: what its PE reads of the sources of its node's members, and where
 // results go. Ranges are elements of the whole data, inside a chunk.
 // Invariant: chunks are opened in their order, each before anything of it is asked for. The terms
-// of kChunksAhead chunks stay, and the results of twice as many. Used by columns.cpp.
+// of kChunksAhead chunks stay, and the results of twice as many. Used by columns.cpp and
+// one_hop_column.hpp; staged_columns.cpp implements it too.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
 
@@ -43,8 +44,9 @@ class NearTotals {
   NearTotals(const NodeTeam& near, const Reduction& op, ColumnMemory& memory)
       : near_(near), op_(op), memory_(memory) {}
 
-  // In `out`, which may be one of the terms; or where the only term is. Tile by tile, or the second
-  // term would come when the first has left the cache.
+  // Puts the total into `out`, which may be one of the terms. Returns where it is: `out`, or the
+  // only term. Goes tile by tile, so that a tile of the first term is still in the cache when the
+  // second comes.
   const std::byte* in(int index, const schedule::Range& range, std::byte* out) const {
     if (memory_.n_terms() == 1) return memory_.term(index, range, 0);
     const std::size_t most = std::max<std::size_t>(kTileBytes / op_.elem_bytes, 1);

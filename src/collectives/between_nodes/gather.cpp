@@ -146,7 +146,8 @@ void fcollect(Team& team, const Collective& call) {
                 are_in_host_memory(call.dest, call.source));
 }
 
-// A PE that brings nothing may have no source, so the others say where theirs are.
+// A PE that brings nothing may have no source. So the PEs that bring something tell all, with the
+// lengths, whether their sources are on a device.
 void collect(Team& team, const Collective& call) {
   constexpr std::size_t kOnDevice = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();

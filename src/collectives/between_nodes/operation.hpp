@@ -30,7 +30,7 @@ class Operation {
   void send(int pe, const void* data, std::size_t bytes, int step = 0) const {
     transport()->send(team_.world_pe(pe), key(step), data, bytes);
   }
-  // Where a message is wanted, before receive() with the same dest, which is memory or a sink.
+  // Says where a message is wanted: in memory or by a sink. receive() with the same dest follows.
   void expect(int pe, const MessageDest& dest, int step = 0) const {
     transport()->expect(team_.world_pe(pe), key(step), dest);
   }
@@ -80,15 +80,15 @@ inline int index_in(const Team::Node& node, int pe) {
                           node.members.begin());
 }
 
-// Each PE has one *partner* on every other node, to which it sends what need not go to a particular
-// PE, and who puts it where it belongs on that node. Where nodes are alike partners are partners of
-// each other.
+// Each PE has one *partner* on every other node. It sends the partner all data that need not go to
+// a particular PE, and the partner puts it where it belongs on that node. If nodes have equally
+// many members, two partners are each other's.
 inline int partner_on(const Team& team, int node) {
   const Team::Node& there = node_at(team, node);
   return member(there, team.node.me % count_members(there));
 }
 
-// Calls run(pe) for those of node `node` who send to member `index` of this one.
+// Calls run(pe) for the PEs of node `node` whose partner is member `index` of this node.
 template <typename Run>
 void for_partners_on(const Team& team, int node, int index, const Run& run) {
   const Team::Node& there = node_at(team, node);

@@ -104,9 +104,10 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
 }
 
 // From here on copies bring blocks sooner than stores of kernels do: by the processor where it is
-// the device, and by a copy engine to the only other PE. With more PEs engines are in each other's
-// way: four H100 take 1.6 times as long (docs/measurements/four_h100.md). Two PEs of one GPU under
-// MPS share its engines too. There copies of two streams wait for each other for ever.
+// the device, and by a copy engine to the only other PE. With more PEs the engines slow each other
+// down: four H100 take 1.6 times as long (docs/measurements/four_h100.md). Not by two PEs that
+// share a GPU under MPS: they share its engines, and copies of two streams wait for each other for
+// ever.
 constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
 bool copies_may_win(int n_pes) {
   if (n_pes == 1 || kDevicesAreProcessors) return n_pes > 1;
