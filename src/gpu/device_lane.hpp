@@ -60,7 +60,7 @@ class DeviceLanes {
     DeviceLanes* lanes;
     void operator()(DeviceLane* lane) const;
   };
-  using Lane = std::unique_ptr<DeviceLane, GiveBack>;  // one call's, for as long as it lasts
+  using Lane = std::unique_ptr<DeviceLane, GiveBack>;  // for one call; given back at its end
 
   void open(int device) { device_ = device; }
   Lane take();

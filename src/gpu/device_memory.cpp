@@ -44,8 +44,8 @@ std::string name_of_device(int device) {
 // Sets variables that the runtime reads before its first call only; the user's values stand.
 void prepare_runtime() {
 #if defined(MESHMEM_TARGET_CUDA)
-  // CUDA loads a kernel when it is first launched, and may wait then for those that run; if they
-  // wait for that one, for ever.
+  // By default CUDA loads a kernel at its first launch, and may wait then for kernels that run. If
+  // these wait for the new one, they wait for ever.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 #elif defined(MESHMEM_TARGET_HIP)
   // AMD's runtime has fine-grained memory on GPUs without xGMI only if told. Before 5.7 there is no
@@ -54,8 +54,9 @@ void prepare_runtime() {
 #endif
 }
 
-// The device that the user says, that the program has made current before shmem_init, or in turn.
-// nullopt and a reason: this PE has none. `pe_of_machine` counts on over nodes that share one.
+// The device that the user names, else the one that the program has made current before shmem_init,
+// else one in turn. nullopt and a reason in *why: this PE has none. `pe_of_machine` goes on
+// counting over nodes that share a machine.
 std::optional<int> choose_device(const Environment& environment, int pe_of_machine,
                                  std::string* why) {
   if (environment.device_heap_size == std::size_t{0}) {

@@ -49,7 +49,7 @@ struct DeviceSegment {
   bool all_for_kernels = false;
   int number = 0;  // the same on all PEs; the heap has 0
 
-  // Past the end for an address that is not in it.
+  // Not less than `bytes` for an address that is not in the segment.
   std::size_t offset_of(const void* address) const {
     return reinterpret_cast<std::uintptr_t>(address) - base;
   }

@@ -99,9 +99,9 @@ void wait_for_device(int device, const char* routine);
 // Copies `bytes` bytes of symmetric device memory to the same place of PE `pe`, on the stream.
 hipError_t copy_to_pe(std::byte* address, std::size_t bytes, int pe, hipStream_t stream);
 
-// Writes memory that kernels read: the tables of DeviceState, and the states of modules. It is
-// written when the call returns, which waits for none of the program's kernels. Where device memory
-// is host memory both use no stream: programs may make thousands of teams.
+// Write memory that kernels read: the tables of DeviceState, and the states of modules. Both return
+// when that is done, and wait for none of the program's kernels. Where device memory is host memory
+// they use no stream, since programs may make thousands of teams.
 void write_for_kernels(void* dest, const void* source, std::size_t bytes);
 void clear_for_kernels(void* memory, std::size_t bytes);
 

@@ -41,7 +41,7 @@ inline bool succeeds(hipError_t result) {
   return false;
 }
 
-// Whether an event has come, as an error; hipErrorNotReady if not.
+// hipSuccess if the work before the event is done, hipErrorNotReady if not, or an error.
 inline hipError_t state_of(hipEvent_t event) {
   const hipError_t state = hipEventQuery(event);
   if (state == hipErrorNotReady) (void)hipGetLastError();
@@ -55,8 +55,8 @@ inline hipEvent_t make_event(int device) {
   return event;
 }
 
-// Host memory whose pages stay where they are. Mapped is what makes it coherent on AMD GPUs, where
-// kernels store there.
+// Host memory whose pages stay where they are. On AMD GPUs kernels store there, and only
+// hipHostMallocMapped makes it coherent.
 inline std::byte* pin_memory(std::size_t bytes,
                              unsigned flags = hipHostMallocPortable | hipHostMallocMapped) {
   void* memory = nullptr;
