@@ -27,7 +27,8 @@ struct MessageKey {
   auto operator<=>(const MessageKey&) const = default;
 };
 
-// No element of a reduction lies in two pieces of a message.
+// The bytes of all pieces of a message but the last are a multiple of this, so that no element of a
+// reduction lies in two pieces.
 inline constexpr std::size_t kPieceGrain = 1024;
 
 // Takes a message in while it arrives, piece by piece in order, on whatever thread makes progress.
@@ -35,8 +36,8 @@ inline constexpr std::size_t kPieceGrain = 1024;
 class MessageSink {
  public:
   virtual ~MessageSink() = default;
-  // `data` begins at any byte, and is the transport's again when take() returns. All pieces but the
-  // last one are multiples of kPieceGrain, and none is empty.
+  // `data` may have any alignment, and is not to be read after take() has returned. No piece is
+  // empty.
   virtual void take(std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
 };
 
@@ -64,12 +65,12 @@ class Mailbox {
     const std::byte* data;
     std::size_t bytes;
   };
-  // False: it does not fit what has come of the message; it is dropped.
+  // False: the piece does not fit those that have come of the message, and is dropped.
   bool deliver(int from, const MessageKey& key, const Piece& piece);
-  // Before try_take() with the same dest, which gets what comes from now on.
+  // From now on the message goes straight to dest. try_take() with the same dest follows.
   void expect(int from, const MessageKey& key, const MessageDest& dest);
-  // Whether dest has all of the message. If so, the box forgets it; else the same caller asks again
-  // with the same dest, which gets what comes from now on.
+  // Whether dest has all of the message. If so, the mailbox forgets it. Otherwise the rest goes
+  // straight to dest, and the same caller asks again with the same dest.
   bool try_take(int from, const MessageKey& key, const MessageDest& dest);
 
  private:

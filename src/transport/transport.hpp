@@ -92,7 +92,7 @@ class Transport {
   virtual void expect(int pe, const MessageKey& key, const MessageDest& dest) {
     mailbox_.expect(pe, key, dest);
   }
-  // Waits until dest has all of it. `what` names it for the timeout.
+  // Waits until dest has all of the message. `what` names it in the line for a timeout.
   virtual void receive(int pe, const MessageKey& key, const MessageDest& dest,
                        const std::function<std::string()>& what);
 

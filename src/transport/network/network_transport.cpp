@@ -247,7 +247,8 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
 // The sender learns of it before it has sent all that it may.
 void NetworkTransport::note_received(int pe, int slot, std::size_t bytes) {
   NetworkState& state = *state_;
-  // Also if the network's own thread has taken it in: it is to leave the next one to this thread.
+  // Noted even if the network's own thread has taken this message in, so that it leaves the next
+  // one to this thread.
   state.note_poll();
   const Lock lock(state.mutex);
   Flow& flow = state.flow_to(pe);

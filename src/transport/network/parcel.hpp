@@ -45,7 +45,7 @@ class ParcelStore {
 
  private:
   using Free = std::vector<Parcel*>;
-  // The one given back last, as it is in the cache.
+  // Takes the parcel that was given back last, since it is in the cache.
   Parcel& take(Free& free, bool has_room) {
     if (free.empty()) {
       Parcel& made = *all_.emplace_back(std::make_unique<Parcel>());
