@@ -68,7 +68,7 @@ std::string explain_exec_error(const std::string& program, int error) {
 }  // namespace
 
 UniqueFd open_job_signals() {
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, as some callers leave it, it would hide children's ends
+  ::signal(SIGCHLD, SIG_DFL);  // some callers leave it ignored, which would hide how children end
   sigset_t set;
   sigemptyset(&set);
   for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
@@ -76,7 +76,7 @@ UniqueFd open_job_signals() {
   }
   struct sigaction hang_up;
   ::sigaction(SIGHUP, nullptr, &hang_up);
-  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // ignored: we run under nohup
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // under nohup it stays ignored
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return UniqueFd(check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "make a signalfd"));
 }

@@ -17,14 +17,14 @@
 
 namespace meshmem {
 
-// From here on the signals that end, stop or ask a job, and SIGCHLD, interrupt nothing: they are
-// read from this descriptor, as signalfd_siginfo. Called before any thread exists.
+// Blocks the signals that end, stop or ask a job, and SIGCHLD. From here on they are read from the
+// descriptor that this returns, as signalfd_siginfo. Called before any thread exists.
 UniqueFd open_job_signals();
 
 std::vector<char*> c_strings(const std::vector<std::string>& strings);  // for exec
 
-// The file of a program: a name without a slash is looked for in PATH, as execvpe does. "" if there
-// is none.
+// The file of a program, or "" if there is none. A name without a slash is looked up in PATH, as by
+// execvpe.
 std::string find_program(const std::string& name);
 
 // Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for `pes`
@@ -57,8 +57,8 @@ class ChildStarter {
                                    const StandardDescriptors& descriptors, pid_t parent);
 
   std::vector<std::string> program_;
-  // The program's file if that is machine code, else empty. A shell would read machine code of
-  // another processor as a script, and say that it does not find its own first bytes.
+  // The program's file if that is machine code, else empty. Such a file is never given to a shell:
+  // it would read machine code of another processor as a script, and fail with a misleading error.
   std::string machine_code_;
   Pipe errors_ = make_pipe();
   rlimit files_;

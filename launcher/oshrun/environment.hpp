@@ -19,8 +19,8 @@ using Environment = std::map<std::string, std::string>;
 Environment make_base_environment(const std::vector<std::string>& exports, int pes,
                                   const std::string& scratch_path);
 
-// 128 random bits of the kernel's, as 32 digits. Only the processes of a job know it: they get it
-// by their environment, which only their user can read.
+// 128 random bits from the kernel, as 32 hexadecimal digits. Only the processes of a job know them,
+// from their environment, which only their user can read.
 std::string make_secret();
 
 // Takes an outer launcher's identity out of oshrun's own environment, which the PMIx server reads.

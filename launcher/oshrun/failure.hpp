@@ -27,13 +27,13 @@ class Failure : public std::runtime_error {
   int status_;
 };
 
-// The user's mistake.
+// Ends oshrun because of a mistake of the user's.
 template <typename... Values>
 [[noreturn]] void refuse(fmt::format_string<Values...> text, Values&&... values) {
   throw Failure(kUsageError, fmt::format(text, std::forward<Values>(values)...));
 }
 
-// The system does not grant something.
+// Ends oshrun because the system refuses something that it needs.
 template <typename... Values>
 [[noreturn]] void give_up(fmt::format_string<Values...> text, Values&&... values) {
   throw Failure(kSystemError, fmt::format(text, std::forward<Values>(values)...));

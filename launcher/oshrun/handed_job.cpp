@@ -37,7 +37,7 @@ constexpr auto kLauncherPatience = 10s;
 constexpr auto kGraceOfLauncher = 3s;  // from SIGTERM to SIGKILL
 constexpr auto kGraceOfLeftovers = 2s;
 constexpr std::size_t kMostConnections = 64;
-constexpr int kMostSilence = 10;  // seconds, after which the machine of PE 0 is lost
+constexpr int kMostSilence = 10;  // seconds; PE 0's machine counts as lost after that
 constexpr std::size_t kMostAddresses = 32;
 constexpr int kPollMilliseconds = 500;
 
@@ -48,7 +48,7 @@ class JobRecord {
   void add_to(std::vector<pollfd>& fds) const;
   void take();
   bool is_failure() const { return has_begun_ && !has_ended_well_; }
-  // PE 0 has gone, or its machine, in the middle of the job.
+  // True if PE 0 or its machine was lost while the job ran.
   bool is_lost() const { return is_lost_ && is_failure(); }
 
  private:
@@ -91,7 +91,7 @@ void JobRecord::take() {
   std::erase_if(connections_, [this](Connection& connection) { return !read(connection); });
 }
 
-// False: it is over.
+// False: the connection has ended, or does not know the secret.
 bool JobRecord::read(Connection& connection) {
   for (;;) {
     char bytes[64];
@@ -149,7 +149,8 @@ class RunningLauncher {
   }
 
  private:
-  // The launcher's own processes are oshrun's children now, and theirs will be.
+  // The launcher has ended, so its own processes are now oshrun's children. When these end, their
+  // children become oshrun's too.
   static void end_leftovers() {
     const auto limit = Clock::now() + kGraceOfLeftovers;
     while (::waitpid(-1, nullptr, WNOHANG) >= 0 && Clock::now() < limit) {

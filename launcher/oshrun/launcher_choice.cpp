@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a launcher for several machines: looks on PATH, and for what says that one of them is
-// meant, a folder of PRRTE's daemon or Slurm's SLURM_JOB_ID.
-// Invariant: what a launcher is, it says itself; nothing is started but to ask that. Folders of
-// another user do not count.
+// Finds a launcher for several machines: looks on PATH, and for signs that one of them is meant: a
+// folder of PRRTE's daemon, or Slurm's SLURM_JOB_ID.
+// Invariant: programs are started only to ask them which launcher they are. Folders of another user
+// do not count.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

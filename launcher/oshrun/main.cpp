@@ -57,8 +57,8 @@ void enter_working_folder(const std::string& folder) {
     refuse("cannot enter --wdir '{}': {}", folder, std::strerror(errno));
 }
 
-// PMIx has arrays of 100 KB on its stacks, which must not depend on `ulimit -s`. Holds for threads
-// that are started from now on, PMIx's too. PEs keep the user's limit.
+// PMIx has arrays of 100 KB on its stacks, which must not depend on `ulimit -s`. The size holds for
+// all threads that are started later, also by PMIx. PEs keep the user's limit.
 void give_threads_roomy_stacks() {
   constexpr std::size_t kEnough = 1 << 20;
   pthread_attr_t attributes;

@@ -45,8 +45,8 @@ std::chrono::duration<double> parse_seconds(const std::string& text) {
 
 // --- Options of other launchers: mpirun, mpiexec, prterun, srun ------------------------------
 
-// Without their dashes, as launchers take one or two. A row that is understood has the same meaning
-// in every launcher that has the option; where they differ (-c, -N) it is refused.
+// Names have no dashes, as some launchers take one and some two. An option in kSameAs means the
+// same in every launcher that has it. Options whose meaning differs (-c, -N) are in kRefused.
 struct ForeignOptions {
   std::string_view names;
   std::string_view answer;  // our option, or what to write instead

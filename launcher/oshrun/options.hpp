@@ -34,7 +34,7 @@ struct Options {
   bool is_for_several_machines() const { return !hosts.empty() || !hostfile.empty(); }
 };
 
-// nullopt: the text is no number from `least` to `most`.
+// Returns nullopt if the text is not a number from `least` to `most`.
 std::optional<long> parse_number(std::string_view text, long least, long most);
 
 // Nothing is returned when the user asked for text only (--help, --version), which is then printed.

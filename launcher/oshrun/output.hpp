@@ -78,7 +78,7 @@ class Output {
 
   void read_from(Stream& stream);  // when its descriptor is readable
   void print_due(Clock::time_point now);
-  Clock::time_point next_due() const;  // max(): never
+  Clock::time_point next_due() const;  // when print_due() has work again; max(): never
 
   // A line of oshrun's own, to stderr.
   template <typename... Values>

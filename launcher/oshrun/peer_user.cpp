@@ -22,7 +22,8 @@
 namespace meshmem {
 namespace {
 
-// A connection, with the other end as the source, and the family of its addresses.
+// A connection as the other end sees it, since that is the socket that is asked for: its source is
+// the other end.
 struct Connection {
   int family = AF_UNSPEC;
   inet_diag_sockid ends{};  // IPv4 uses the first word of an address

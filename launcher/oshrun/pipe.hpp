@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipe that no program inherits.
+// A pipe that no program inherits. Used by all of oshrun.
 #ifndef MESHMEM_OSHRUN_PIPE_HPP_
 #define MESHMEM_OSHRUN_PIPE_HPP_
 

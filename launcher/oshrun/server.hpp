@@ -22,9 +22,9 @@ struct ServerEvent {
   int status;  // kAborted, kFailed: what the PE wants the job to end with; kRefused: the user's id
 };
 
-// A pipe by which PMIx's threads tell the main loop of events: a write of so few bytes is whole. An
-// event that was posted before a PE could go on is there before that PE can end. So the loop that
-// looks here after it saw the end knows how to judge it.
+// The pipe by which PMIx's threads tell the main loop of events. The kernel never splits a write of
+// so few bytes. PMIx lets a PE go on only after its event has been posted. So a loop that sees a
+// PE's end and then looks here finds the event, and knows how to judge the end.
 class Mailbox {
  public:
   Mailbox() : pipe_(make_pipe()) {
@@ -47,7 +47,7 @@ class Mailbox {
 
 struct ServerPlan {
   int pes;
-  int fake_nodes;  // 1: the machine is what it is
+  int fake_nodes;  // 1: the PEs are on one real node
   std::string scratch_path;
 };
 
@@ -57,13 +57,13 @@ struct ServedJob {
   std::vector<std::vector<std::string>> variables;
 };
 
-// Throws Failure with the true cause, where one is found. The server is never closed: PMIx's end
-// waits for whatever its thread still does, which may be for ever, and gives back nothing that the
-// end of the process and of the scratch folder does not.
+// Throws Failure with the true cause, where one is found. The server is never closed. PMIx would
+// wait for its own thread, perhaps for ever, and would free nothing that the end of the process and
+// of the scratch folder does not free.
 ServedJob start_server(const ServerPlan& plan, Mailbox& mailbox);
 
-// Before PMIx listens: refuses connections of other users (visitors.cpp). The mailbox gets the
-// first of these users.
+// From now on refuses connections of other users (visitors.cpp), and reports the first of these
+// users to the mailbox. Called before PMIx listens.
 void admit_own_user_only(Mailbox& refusals);
 
 }  // namespace meshmem
