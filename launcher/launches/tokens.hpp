@@ -24,8 +24,8 @@ struct Token {
   std::size_t partner;  // of a bracket: the index of the bracket that matches it, or kNone
 };
 
-// A string or comment that is not closed ends with its line or with the text. Brackets have no
-// partners yet.
+// Divides the text into tokens, whose `partner` is not set yet. A string or comment that is not
+// closed ends with its line or with the text.
 std::vector<Token> read_tokens(std::string_view text);
 
 class Tokens {
