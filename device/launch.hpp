@@ -49,14 +49,14 @@ hipError_t launch_load(void* to, const void* there, std::size_t bytes, hipStream
 hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand, Scalar condition,
                          void* fetched, hipStream_t stream);
 
-// Operations that other nodes ask for: an atomic of 4 or 8 bytes, or the store of 1, 2, 4 or 8
-// (set). They are executed one after the other, each after all that those before it have stored.
-// `all` is memory that the device reaches.
+// Operations that other nodes ask for: atomics of 4 or 8 bytes, and stores (op set) of 1, 2, 4 or
+// 8. They are executed one after the other, each after all that those before it have stored. `all`
+// is memory that the device reaches.
 struct Operation {
   void* there;
   std::uint64_t operand;
   std::uint64_t condition;
-  std::uint64_t before;  // the value, of those that fetch
+  std::uint64_t before;  // the old value, if op fetches
   AtomicOp op;
   std::uint32_t bytes;
 };
@@ -94,7 +94,7 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
                             std::size_t elem_bytes, std::size_t nelems,
                             hipStream_t stream);  // strides in elements
 
-// Arrays of a number for each PE of the team, which count elements; they are read when the kernel
+// Two arrays in elements, with a number for each PE of the team. The kernel reads them when it
 // runs.
 struct BlocksInArrays {
   const std::size_t *nelems, *displs;

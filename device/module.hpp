@@ -38,9 +38,9 @@ static __constant__ State module_state;
 
 namespace {
 
-// Where the library writes the state, on the current device. Null where the device does not have
-// it: AMD's compiler lets a library that is loaded later register itself with us before its
-// constants are registered with HIP.
+// Where the library writes the state, on the current device. Null if HIP does not know it yet: with
+// AMD's compiler, a library that is loaded later registers its module here before it registers its
+// constants with HIP.
 void* place_of_module_state() {
 #if defined(MESHMEM_TARGET_IS_CPU)
   return &module_state;
@@ -122,9 +122,10 @@ MESHMEM_DEVICE void check_job() {
   trap();
 }
 
-// ---- With checks these end a kernel that makes a mistake; without, they do nothing.
+// ---- With checks these end a kernel whose caller makes the mistake that is named here. Without
+// checks they do nothing.
 
-// Collectives in kernels need a way from every PE's kernels to each other one.
+// A collective would wait for PEs whose memory the kernels of some PE do not reach.
 MESHMEM_DEVICE void check_all_are_reached() {
   if (!kChecks || state().sync.base != 0) return;
   check_job();
@@ -147,8 +148,8 @@ MESHMEM_DEVICE void check_root(int root, int n_pes) {
          n_pes - 1);
   trap();
 }
-// A word is used in one piece where it does not lie in one: GPUs fault, or lose other threads'
-// updates.
+// A word would be loaded or stored at once at an address that is not aligned for that. GPUs fault
+// then, or lose other threads' updates.
 MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
   if (!kChecks || reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
   printf(
@@ -167,7 +168,7 @@ MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::s
       static_cast<long long>(bsize));
   trap();
 }
-// A count is negative, or of more bytes than a number counts.
+// A count would be negative, or count more bytes than a signed number can hold.
 MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std::size_t times = 1) {
   constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
   if (!kChecks || times == 0 || nelems <= kMostBytes / elem_bytes / times) return;

@@ -33,7 +33,7 @@ MESHMEM_DEVICE void* team_ptr(shmem_team_t team, const void* dest, int pe) {
   return try_translate(dest, world_pe_of(team_in(slot), pe));
 }
 
-// To meet is a quiet too. On a team that spans machines the host does it.
+// Also a quiet (device/sync.hpp). The host runs it for a team that spans machines.
 template <typename Group>
 MESHMEM_DEVICE int team_sync(const Group& group, shmem_team_t team) {
   const Call call = Call::meeting();

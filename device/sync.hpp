@@ -294,7 +294,7 @@ class Meeting {
   std::uint64_t* there_[kTogether] = {};
 };
 
-// The meeting's release waits for the stores of the group to arrive: it is a quiet too.
+// Also a quiet: the release in the meeting waits until the stores of the group have arrived.
 template <typename Group>
 MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass();

@@ -103,7 +103,7 @@ MESHMEM_DEVICE void wait_until(const Group& group, E* ivar, int cmp, E cmp_value
       group, [=] { return holds(load_relaxed(ivar), cmp, cmp_value); }, [=] { return ivar; });
 }
 
-// ---- The routines of shmem/ops.h. Those for vectors also serve those with one value.
+// ---- The routines of shmem/ops.h. Those for vectors of values also serve those for one value.
 
 template <typename E, typename Group, typename Values>
 MESHMEM_DEVICE void wait_until_all_vector(const Group& group, E* ivars, std::size_t nelems,

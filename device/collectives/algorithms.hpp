@@ -15,9 +15,9 @@ enum class ReduceAlgorithm {
 #undef MESHMEM_ALGORITHM
 };
 
-// The library's kernels for reductions. Each has some algorithms: in one with all of them the small
-// ones would have the registers, and the frame, of the largest. Those by wide lines have each a
-// kernel of its own (kernels/single_wide_line.hpp).
+// The library's kernels for reductions. Each has some of the algorithms: in one kernel with all,
+// the small ones would take as many registers, and as much stack, as the largest. Each algorithm by
+// wide lines has a kernel of its own (kernels/single_wide_line.hpp).
 enum class ReduceKernel { packets, wide_lines, large, none };
 
 // Threads of a block. two_shot_wide has 72 lines at a time: a share of 4 PEs of 4 MiB is 69 for a

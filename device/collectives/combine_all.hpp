@@ -42,7 +42,7 @@ struct VectorTotal {
         elem[k] = known.combine(elem[k], Total<E>::of(vector.elem[k]));
     });
   }
-  // Of what `n` PEs' elements make.
+  // The result for `n` PEs: finished (an average is divided), and rounded to E.
   template <typename V, typename Op>
   MESHMEM_DEVICE_MEMBER V rounded(const Op& op, int n) const {
     V result;

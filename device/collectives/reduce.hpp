@@ -19,8 +19,8 @@
 namespace meshmem {
 namespace device {
 
-// By the algorithm, if it is one of those that `kernel` has. apart: 0, or for a scatter how far
-// apart the source's blocks for the PEs are.
+// Reduces by `algorithm`, which has to be one that `kernel` has. apart: 0, or for a reduce-scatter
+// the distance between the source's blocks for the PEs.
 template <ReduceKernel kernel, typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
                               const TeamSync& sync, E* dest, const E* source, std::size_t count,

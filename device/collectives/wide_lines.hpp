@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wide lines, of which 94 % is data; of packets half is. Only for GPUs on which a line of one store
-// instruction arrives whole: NVIDIA's over NVLink (the assumption of NCCL's protocol of the same
-// kind). Used by kernels/.
+// Wide lines: 94 % of one is data, and only half of a packet. Only for GPUs on which a line that
+// one instruction stores arrives whole: NVIDIA's over NVLink, as NCCL's protocol of the same kind
+// assumes too. Used by kernels/.
 // Invariant: whole waves take part, and all lanes of one go through the same loops. The flag is the
 // operation's epoch, all 64 bits of it, so no line has to be wiped. The rows are not those of
 // packets, whose data could pass for a flag.

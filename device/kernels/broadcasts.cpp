@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broadcasts: by packets, by lines that relays hand on, and by a root that pushes.
+// Broadcasts: by packets, by wide lines that relays hand on, and by a root that pushes.
 // Invariant: as in moves.cpp.
 #include "device/kernels/broadcast_lines.hpp"
 #include "device/kernels/move_slices.hpp"
@@ -35,7 +35,7 @@ unsigned lines_of_batch(std::size_t lines, std::size_t row) {
   const std::size_t turns = (lines + batches * kTurn - 1) / (batches * kTurn);
   return static_cast<unsigned>(std::min(most, turns * kTurn));
 }
-// Up to SingleHop::kMost bytes.
+// Broadcasts at most SingleHop::kMost bytes, since offsets have 32 bits.
 hipError_t launch_lines(const TeamHandle& team, std::byte* dest, const std::byte* source,
                         std::size_t bytes, int root, hipStream_t stream) {
   const Shape shape(bytes, kChannels, team.channels);

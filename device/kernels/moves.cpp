@@ -105,7 +105,7 @@ hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const E
   return launch(kernel, shape.grid(), shape.threads, stream, team, hop, exchange);
 }
 
-// Nothing unless each block of threads has something to push between its lines.
+// Returns nullopt unless each block of threads has something to push between its line ends.
 template <bool each_its_own>
 std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& exchange,
                                         std::size_t bytes, bool even, hipStream_t stream) {
@@ -124,7 +124,7 @@ std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& 
 }
 #endif
 
-// Nothing where the blocks do not fit.
+// Returns nullopt if the PEs' blocks do not fit into the rows.
 template <bool each_its_own>
 std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& exchange,
                                        std::size_t bytes, hipStream_t stream) {

@@ -127,7 +127,8 @@ hipError_t with_op(ReduceOp op, const F& f) {
   return f(GivenOp<Signless<E>>{op, std::is_signed<E>::value});
 }
 
-// The algorithm that kernels for groups run if they are asked for `algorithm`.
+// The algorithm that by_algorithm() runs for `algorithm`: that one if the kernels for groups have
+// it, else its fallback.
 inline ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorithm, int n_pes, bool scatter) {
   const ReduceAlgorithmRow& row = row_of(algorithm);
   if (n_pes == 1 || (scatter && !row.scatters)) return ReduceAlgorithm::one_shot;

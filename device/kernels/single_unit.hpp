@@ -130,7 +130,8 @@ MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
-// Receives the data of a line from each other PE; `mine` is any line with the epoch.
+// Receives a packet line from each other PE into line[pe]. The other elements become `mine`, which
+// may be any line with the epoch.
 MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const TeamView& team,
                                   const Bits128& mine, std::uint64_t epoch,
                                   Bits128 (&line)[kNearMembers]) {
@@ -151,8 +152,8 @@ MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const Te
   has_waited();
 }
 
-// The units of all PEs, in PE order; `mine` is the unit that this PE has sent. scatters: there is
-// one function for each kernel, so that all of them have it in line.
+// The units of all PEs, in PE order; `mine` is the packet line that this PE has sent. scatters:
+// unused; it makes one function for each kernel, so that the compiler inlines it into all of them.
 template <bool scatters, typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& job, std::size_t at,
                                                 const TeamView& team, const Bits128& mine,

@@ -15,12 +15,12 @@
 namespace meshmem {
 namespace device {
 
-// Not for narrow integers: a line holds many of them, which takes too much code.
+// Not for narrow integers: a wide line holds many of them, which takes too much code.
 template <typename E>
 constexpr bool kHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
 
-// Whether a team's elements in such slices go that way, in one hop: all PEs agree. lanes: up to how
-// many lanes of lines a row has.
+// Whether such slices of a team's elements can go by wide lines in one hop. All PEs come to the
+// same answer. lanes: the most lanes that the wide lines of a slice may take.
 template <typename E>
 bool fits_wide_lines(const TeamHandle& team, const Slices& slices, std::size_t lanes = SIZE_MAX) {
   const std::size_t units = units_of<E>(slices.longest<E>());
@@ -247,8 +247,8 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   lines.take_results(rows, results, epoch);
 }
 
-// In one hop again, where a lane may have a few lines. scatters: as in single_unit.hpp; otherwise
-// `apart` is 0.
+// In one hop again. Here a lane may have units of several wide lines. scatters: as in
+// single_unit.hpp; otherwise `apart` is 0.
 template <bool scatters, typename Op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_wide_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
