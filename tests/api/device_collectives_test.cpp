@@ -92,7 +92,8 @@ TEST(DeviceCollectives, MoveEveryTypeBetweenAnyPlaces) {
   });
 }
 
-// All PEs take the same way, also those whose arguments do not show where the others' sources are.
+// All PEs choose the same executor, also a PE whose NULL does not show where the others' sources
+// are.
 TEST(DeviceCollectives, CollectTakesNullFromAPeThatBringsNothing) {
   constexpr size_t kElems = 5;
   on_all_places([](Place to, Place from) {

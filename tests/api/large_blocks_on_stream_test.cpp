@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that are too large for packets and lines: kernels push them, relays hand them on, or
-// copies bring them.
+// Blocks that are too large for packets and wide lines to all: kernels push them, relays hand them
+// on, or copies bring them.
 // Invariant: as in on_stream_test.cpp, nothing is waited for but the stream.
 #include <algorithm>
 
@@ -39,7 +39,7 @@ TEST(LargeBlocksOnStream, AreCollectedInPlace) {
   }
 }
 
-// Relays hand blocks on, by lines, of any root, in place or not.
+// Relays hand blocks of any root on, by wide lines, in place or not.
 TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
   const size_t of_relays = is_on_gpu() ? size_t{65} << 20 : size_t{1} << 20;
@@ -67,9 +67,8 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   }
 }
 
-// One behind the other, of every root, by lines on GPUs, of whole multiples of 16 bytes and not,
-// with source and dest at a multiple and not, where the last block of threads has as much as the
-// others, or little.
+// Broadcasts of every root behind one another, on GPUs by wide lines. Sizes and addresses are
+// multiples of 16 bytes or not. The last block of threads has as much as the others, or little.
 TEST(LargeBlocksOnStream, OfBroadcastsFollowEachOther) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
   const size_t shrunk = is_on_gpu() && !is_on_emulated_gpu() ? 1 : 256;

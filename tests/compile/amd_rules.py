@@ -31,7 +31,7 @@ STORES_FLAGS_ONLY = {"fill_slot"}  # the words of a slot, which leave together
 # group, which acquires when it is back.
 AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result",
                    "await_result"}
-# Of these only those that succeed acquire.
+# Tests return at once. Only one that succeeds acquires.
 TESTS = {"test", "test_all_vector", "test_any_vector", "test_some_vector"}
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
 # Where PEs' own tables and arguments are read, which no other PE writes.

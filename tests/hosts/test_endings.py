@@ -136,7 +136,7 @@ class ByOshrun:
         for name in ("nodea", "nodeb") if jobs.LONG else ("nodeb",):
             process, _ = self.ready_job(settings={"MESHMEM_KEEPALIVE": str(KEEPALIVE)})
             jobs.simulated[name].ip("link set eth0 down")
-            # Nobody holds the pipes open.
+            # The job ends, since the launcher's processes do not keep the pipes open.
             self.assertTrue(jobs.wait_until(lambda p=process: p.poll() is not None, 60), "it hangs")
             result = self.assert_ends(process, f"{name}'s eth0 down")
             self.assertNotIn(result.status, (0, 124), result)
