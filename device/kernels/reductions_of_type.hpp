@@ -182,6 +182,7 @@ class TypedReduceLaunch {
     const bool in_one_hop = wanted == ReduceAlgorithm::one_shot_wide;
     const bool in_two_hops = wanted == ReduceAlgorithm::two_shot_wide && !job_.scatter;
     if (job_.team.team.n == 1 || (!in_one_hop && !in_two_hops)) return std::nullopt;
+    if (!job_.team.has_all()) return std::nullopt;  // SingleHop has room for no more PEs
     const SingleHop hop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
     const unsigned more_threads = std::min(wanted_threads_, unsigned{kMostThreadsOfTwoShotWide});
     if (in_two_hops) {
