@@ -114,8 +114,8 @@ Executor choose(const Team& team, const Collective& call) {
 
 SlowWay why_by_messages(const Collective& call) {
   if (!call.root_has_dest) return SlowWay::set_broadcast_by_messages;
-  const bool reach = on_device::kernels_reach(call.dest, call.source);
-  return reach ? SlowWay::type_without_kernels : SlowWay::memory_without_kernels;
+  const bool lacks_type = call.op && on_device::kernels_reach(call.dest, call.source);
+  return lacks_type ? SlowWay::type_without_kernels : SlowWay::memory_without_kernels;
 }
 
 void run_by(Executor executor, Team& team, const Collective& call) {

@@ -52,7 +52,7 @@ void check_fcollect(const Row& row, const TeamView& view, E* dest, E* source, si
   expect_frame(dest, n * view.size());
 }
 
-// How many elements a PE of a team brings to a collect: none for some.
+// How many elements a PE of a team brings to a collect: none for some, who have no source.
 size_t share(size_t pe, size_t n) { return pe % 3 == 1 ? 0 : n + pe; }
 
 template <typename Row, typename E>
@@ -61,7 +61,7 @@ void check_collect(const Row& row, const TeamView& view, E* dest, E* source, siz
   for (size_t pe = 0; pe < view.size(); ++pe) total += share(pe, n);
   const size_t mine = share(static_cast<size_t>(view.me), n);
   prepare(view, dest, total, source, mine, 2);
-  EXPECT_EQ(row.collect(view.team, dest + 1, source, mine), 0);
+  EXPECT_EQ(row.collect(view.team, dest + 1, mine == 0 ? nullptr : source, mine), 0);
   size_t at = 1;
   for (size_t pe = 0; pe < view.size(); at += share(pe, n), ++pe) {
     expect_filled("collect", dest + at, share(pe, n), view.world(pe), 2);

@@ -146,18 +146,20 @@ void fcollect(Team& team, const Collective& call) {
                 are_in_host_memory(call.dest, call.source));
 }
 
-// A PE that brings nothing may have no source. So the PEs that bring something tell all, with the
-// lengths, whether their sources are on a device.
+// A PE that brings nothing may have no source, and so cannot tell from it where its neighbours'
+// are. With the lengths all learn whether each PE's source is in host memory.
 void collect(Team& team, const Collective& call) {
-  constexpr std::size_t kOnDevice = ~(~std::size_t{0} >> 1);
+  constexpr std::size_t kElsewhere = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();
-  const std::size_t mine = bytes > 0 && is_on_device(call.source) ? bytes | kOnDevice : bytes;
+  const bool is_here =
+      bytes > 0 ? !is_on_device(call.source) : is_in_segment(address_map, call.source, 1);
+  const std::size_t mine = is_here ? bytes : bytes | kElsewhere;
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
   gather(team, reinterpret_cast<std::byte*>(sizes.data()), &mine, sizeof mine);
   bool on_host = !is_on_device(call.dest);
   for (std::size_t& size : sizes) {
-    on_host = on_host && (size & kOnDevice) == 0;
-    size &= ~kOnDevice;
+    on_host = on_host && (size & kElsewhere) == 0;
+    size &= ~kElsewhere;
   }
   const Layout layout(sizes);
   check_room(team.routine(), "dest", call.dest, layout.total());

@@ -23,6 +23,24 @@ void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes
   copy_buffer(static_cast<std::byte*>(dest) + at, block, bytes);
 }
 
+// A PE's part in a collect. Others may have no source, and so cannot tell from their own where this
+// one is.
+struct Share {
+  std::uint64_t bytes : 62, ways : 2;
+  std::uint64_t offset : 63, in_statics : 1;  // of the source in its segment
+};
+
+Share share_of(const AddressMap& map, const void* source, std::size_t bytes, unsigned ways) {
+  const bool in_statics = map.statics.holds(source, bytes);
+  const Segment& segment = in_statics ? map.statics : map.heap;
+  return {bytes, ways, reinterpret_cast<std::uintptr_t>(source) - segment.base, in_statics};
+}
+// The source, at the address where this PE has its own.
+const void* source_of(const AddressMap& map, const Share& share) {
+  const Segment& segment = share.in_statics ? map.statics : map.heap;
+  return reinterpret_cast<const void*>(segment.base + share.offset);
+}
+
 }  // namespace
 
 void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes) {
@@ -54,28 +72,30 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
 }
 
 unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes, unsigned ways) {
-  constexpr int kLengthBits = 62;
   // The lengths first; they also say that the sources are ready.
   const std::uint64_t sequence = begin_operation(team);
-  const std::uint64_t mine = bytes | std::uint64_t{ways} << kLengthBits;
+  const Share mine = share_of(*team.map, source, bytes, ways);
   post_message(team, sequence, &mine, sizeof mine);
-  const auto said_by = [&](int pe) {
-    std::uint64_t said = 0;
-    receive_message(team, sequence, &said, sizeof said, pe);
-    return said;
+  const auto share_of_pe = [&](int pe) {
+    Share share;
+    receive_message(team, sequence, &share, sizeof share, pe);
+    return share;
   };
-  std::uint64_t said = 0;
-  for (int pe = 0; pe < team.n; ++pe) said |= said_by(pe);
-  if (said >> kLengthBits != 0) {
+  unsigned all_ways = 0;
+  for (int pe = 0; pe < team.n; ++pe) all_ways |= static_cast<unsigned>(share_of_pe(pe).ways);
+  if (all_ways != 0) {
     all_have_started(team, sequence);
-    return static_cast<unsigned>(said >> kLengthBits);
+    return all_ways;
   }
   std::size_t at = 0;
   for (int pe = 0; pe < team.n; ++pe) {
-    const std::size_t length = said_by(pe);
+    const Share share = share_of_pe(pe);
+    const std::size_t length = share.bytes;
     if (length == 0) continue;
     check_room(team.routine, "dest", dest, at + length);
-    copy_block(dest, at, pe == team.me ? source : team.translate(source, length, pe), length);
+    const void* const block =
+        pe == team.me ? source : team.translate(source_of(*team.map, share), length, pe);
+    copy_block(dest, at, block, length);
     at += length;
   }
   finish_together(team, sequence);
