@@ -67,6 +67,12 @@ device::TeamHandle handle_for_data(const Team& team) {
 // (device/collectives/slices.hpp).
 std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
 
+// PEs that share a GPU share its copy engines. Copies of two streams, between kernels that wait for
+// other PEs, waited for each other for ever there under MPS.
+bool engines_are_apart() {
+  return kDevicesAreProcessors || !runtime().device_memory().pes_share_devices();
+}
+
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
                        hipStream_t stream) {
   hipError_t error = hipSuccess;
@@ -105,13 +111,11 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
 
 // From here on copies bring blocks sooner than stores of kernels do: by the processor where it is
 // the device, and by a copy engine to the only other PE. With more PEs the engines slow each other
-// down: four H100 take 1.6 times as long (docs/measurements/four_h100.md). Not by two PEs that
-// share a GPU under MPS: they share its engines, and copies of two streams wait for each other for
-// ever.
+// down: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
 constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
 bool copies_may_win(int n_pes) {
   if (n_pes == 1 || kDevicesAreProcessors) return n_pes > 1;
-  return kCopiesRunBeside && n_pes == 2 && !runtime().device_memory().pes_share_devices();
+  return kCopiesRunBeside && n_pes == 2 && engines_are_apart();
 }
 
 bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::size_t all_bytes) {
@@ -196,7 +200,8 @@ hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t s
   const device::Plan plan = (reduce_policy.*plan_for)(call.bytes(), team.n, channels_of(team));
   const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
   const bool by_copies = !scatters && plan.algorithm == ReduceAlgorithm::ring_and_copies &&
-                         team.n > 1 && call.count >= least && !device::is_located(op.kernel_type) &&
+                         team.n > 1 && engines_are_apart() && call.count >= least &&
+                         !device::is_located(op.kernel_type) &&
                          device_segments().all_for_kernels(call.dest, call.bytes());
   if (by_copies) return launch_ring_and_copies(plan, team, call, stream);
   return device::launch_reduce({plan, handle_for_data(team), op.kernel_op, call.dest, call.source,
