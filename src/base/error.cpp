@@ -45,12 +45,13 @@ std::string_view describe_this_process(char (&text)[320]) {
 // The message that waits for its place in the program. That takes memory, and locks that another
 // thread may hold for ever.
 std::atomic<const std::string_view*> unsaid{nullptr};
-constexpr unsigned kSecondsForPlace = 5;
+constexpr unsigned kSecondsForPlace = 5, kSecondsForFlush = 1;
 
 // So that the program's own text comes before the message. A child of fork must not print the copy
 // that it has of its parent's text. If another thread is printing it may never end, so this does
 // not wait for it.
 void flush_standard_output() {
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);  // or the message is lost
   if (getpid() != process_of_pe || ftrylockfile(stdout) != 0) return;
   fflush_unlocked(stdout);
   funlockfile(stdout);
@@ -114,9 +115,12 @@ void print_line_with_place(std::string_view message) {
     line = place.empty() ? message : fmt::format("{}; called in {}", message, place);
   } catch (const std::bad_alloc&) {
   }
+  const std::string_view whole = line.empty() ? message : line;
+  unsaid = &whole;
+  alarm(kSecondsForFlush);
   flush_standard_output();
   alarm(0);
-  if (unsaid.exchange(nullptr)) print_line(line.empty() ? message : line);
+  say_the_unsaid();
 }
 
 void leave_word_to_others() {

@@ -30,6 +30,7 @@ void set_last_words(void (*say)());
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
 // With "; called in exchange_halos at heat.c:42" where a function of the program has called. Slow.
+// The program's text in stdout comes first.
 void print_line_with_place(std::string_view message);
 
 // Before the line of one who sees what another PE has most likely said: returns after three

@@ -52,6 +52,15 @@ class OwnEnds(launching.LaunchTest):
         both = self.oshrun("-n", 1, "sh", "-c", f"exec {EXITS_PROGRAM} mistake 2>&1")
         self.assertRegex(both.out, r"^kept in a buffer\nmeshmem: .*PE 1 is not in 0\.\.0")
 
+    def test_a_mistake_is_told_where_nobody_reads_what_was_printed(self):
+        reads, writes = os.pipe()
+        os.close(reads)
+        result = subprocess.run([EXITS_PROGRAM, "mistake"], stdout=writes, stderr=subprocess.PIPE,
+                                text=True, check=False, timeout=60)
+        os.close(writes)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertRegex(result.stderr, r"^meshmem: .*PE 1 is not in 0\.\.0")
+
     def test_a_pe_that_has_finalized_may_end_by__exit(self):
         result = self.oshrun("-n", 3, EXITS_PROGRAM, "leaves")
         self.assertEqual((result.status, result.err), (0, ""), result)
