@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the processes of the PEs and names how they ended.
 // Invariant: a started PE is the leader of a process group of its own, and holds no descriptor of
-// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Used by
-// running_job.cpp, on the main thread only (the kernel ties PEs to the thread that forks).
+// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Called
+// on the main thread only (the kernel ties PEs to the thread that forks).
 #ifndef MESHMEM_OSHRUN_CHILDREN_HPP_
 #define MESHMEM_OSHRUN_CHILDREN_HPP_
 
@@ -27,8 +27,8 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings);  // for e
 // execvpe.
 std::string find_program(const std::string& name);
 
-// Lets oshrun have as many descriptors as it may, or throws Failure if these are too few for `pes`
-// PEs. Returns the limit that oshrun was started with.
+// Lets oshrun have enough descriptors for `pes` PEs, or throws Failure if it may not. Returns the
+// limit that oshrun was started with.
 rlimit raise_file_limit(int pes);
 
 struct StandardDescriptors {

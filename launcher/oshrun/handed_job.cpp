@@ -12,10 +12,12 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <thread>
 
@@ -34,8 +36,9 @@ using namespace std::chrono_literals;
 
 // After PE 0's end. Launchers take two seconds, on a busy machine more.
 constexpr auto kLauncherPatience = 10s;
-constexpr auto kGraceOfLauncher = 3s;  // from SIGTERM to SIGKILL
-constexpr auto kGraceOfLeftovers = 2s;
+constexpr auto kGraceOfLauncher = 3s;   // from SIGTERM to SIGKILL
+constexpr auto kGraceOfLeftovers = 1s;  // to clean up, before SIGKILL
+constexpr auto kLeftoversEnd = 3s;
 constexpr std::size_t kMostConnections = 64;
 constexpr int kMostSilence = 10;  // seconds; PE 0's machine counts as lost after that
 constexpr std::size_t kMostAddresses = 32;
@@ -124,6 +127,11 @@ bool JobRecord::read(Connection& connection) {
   ::_exit(kSystemError);
 }
 
+std::vector<pid_t> children_of_oshrun() {
+  std::ifstream file(fmt::format("/proc/self/task/{}/children", ::getpid()));
+  return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
+}
+
 class RunningLauncher {
  public:
   RunningLauncher(const std::vector<std::string>& words, JobRecord& record)
@@ -142,6 +150,7 @@ class RunningLauncher {
       pass_on_signals();
       record_.take();
       end_if_it_hangs();
+      leftovers();
     }
     record_.take();
     if (is_being_ended_) end_leftovers();
@@ -149,13 +158,24 @@ class RunningLauncher {
   }
 
  private:
-  // The launcher has ended, so its own processes are now oshrun's children. When these end, their
-  // children become oshrun's too.
-  static void end_leftovers() {
-    const auto limit = Clock::now() + kGraceOfLeftovers;
-    while (::waitpid(-1, nullptr, WNOHANG) >= 0 && Clock::now() < limit) {
-      std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
-      for (pid_t child; children >> child;) ::kill(child, SIGKILL);
+  // Descendants of the launcher whose parents have ended are oshrun's children. The exec of oshrun
+  // may have left it others, which stay. Reaps those that have ended, and returns the rest.
+  std::vector<pid_t> leftovers() const {
+    std::vector<pid_t> left = children_of_oshrun();
+    std::erase_if(left, [this](pid_t child) {
+      return child == pid_ ||
+             std::find(foreign_.begin(), foreign_.end(), child) != foreign_.end() ||
+             ::waitpid(child, nullptr, WNOHANG) == child;
+    });
+    return left;
+  }
+
+  void end_leftovers() const {
+    const auto begin = Clock::now();
+    for (auto left = leftovers(); !left.empty() && Clock::now() < begin + kLeftoversEnd;
+         left = leftovers()) {
+      if (Clock::now() > begin + kGraceOfLeftovers)
+        for (const pid_t child : left) ::kill(child, SIGKILL);
       std::this_thread::sleep_for(10ms);
     }
   }
@@ -202,6 +222,7 @@ class RunningLauncher {
   const std::string name_;
   JobRecord& record_;
   const UniqueFd signals_ = open_job_signals();
+  const std::vector<pid_t> foreign_ = children_of_oshrun();
   pid_t pid_;
   int end_ = 0;
   bool is_being_ended_ = false;

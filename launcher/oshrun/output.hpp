@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <deque>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

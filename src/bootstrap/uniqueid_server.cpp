@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <list>
 #include <map>
 #include <utility>

@@ -140,6 +140,7 @@ class ByOshrun:
             self.assertTrue(jobs.wait_until(lambda p=process: p.poll() is not None, 60), "it hangs")
             result = self.assert_ends(process, f"{name}'s eth0 down")
             self.assertNotIn(result.status, (0, 124), result)
+            self.bring_machines_back()
 
     def test_a_request_to_end_reaches_the_launcher(self):
         process, _ = self.ready_job()
