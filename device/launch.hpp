@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "device/collectives/algorithms.hpp"
+#include "device/collectives/alltoallv_call.hpp"
 #include "device/operations.hpp"
 #include "device/state.hpp"
 
@@ -94,18 +95,6 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
                             std::size_t elem_bytes, std::size_t nelems,
                             hipStream_t stream);  // strides in elements
 
-// Two arrays in elements, with a number for each PE of the team. The kernel reads them when it
-// runs.
-struct BlocksInArrays {
-  const std::size_t *nelems, *displs;
-};
-struct Alltoallv {
-  void* dest;
-  BlocksInArrays to;
-  const void* source;
-  BlocksInArrays from;
-  std::size_t elem_bytes;
-};
 hipError_t launch_alltoallv(const TeamHandle& team, const Alltoallv& call, hipStream_t stream);
 
 // How a reduction runs: the same on all PEs. No more blocks than the team has channels (state.hpp).

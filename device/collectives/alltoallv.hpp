@@ -8,10 +8,10 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
 
+#include "device/collectives/alltoallv_call.hpp"
 #include "device/collectives/by_host.hpp"
 #include "device/collectives/packet_moves.hpp"
 #include "device/collectives/slices.hpp"
-#include "device/launch.hpp"
 
 namespace meshmem {
 namespace device {
