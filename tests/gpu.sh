@@ -73,6 +73,11 @@ mps_ends() {
   rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
   unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
+# Where a team has more PEs than kernels get addresses for from the host.
+nine_on_a_gpu() {
+  CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 MESHMEM_DEVICE_HEAP_SIZE=64m step nine-on-a-gpu timeout 100 $build/bin/oshrun -n 9 --timeout 90 \
+    $build/bin/meshmem-bench allreduce --check --max-bytes 4M --runs 1 --iterations 3
+}
 at_a_time() {  # JOBS PERCENT COMMAND...: so many of ctest's jobs, each with this share of a GPU for a process
   local jobs=$1 share=$2
   shift 2
@@ -106,6 +111,7 @@ else
     # Two PEs share the GPU where there is one.
     by_2=$(kernels_by 2) examples=$(examples_by 2)
     at_a_time "$gpus" 50 tests tests-2 -R "$by_2${examples:+|$examples}"
+    nine_on_a_gpu
     [ "$gpus" -lt 2 ] || at_a_time 1 50 two_on_a_gpu 3
     [ "$gpus" -lt 2 ] || at_a_time 1 50 two_on_a_gpu 4
     mps_ends
