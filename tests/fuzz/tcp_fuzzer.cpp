@@ -146,7 +146,7 @@ class Fed {
     int sockets[2];
     require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
     there_ = sockets[0];
-    connection_ = Connection::accept(Descriptor(sockets[1]), 0);
+    connection_ = Connection::accept(UniqueFd(sockets[1]), 0);
   }
 
   // Waits for data, then lets the connection handle all that has arrived.
