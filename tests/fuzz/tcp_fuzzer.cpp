@@ -126,7 +126,9 @@ class Fed {
   }
   static int listening() {
     static const int socket = [] {
-      sockaddr_in at{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+      sockaddr_in at{};
+      at.sin_family = AF_INET;
+      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
       const int made = ::socket(AF_INET, SOCK_STREAM, 0);
       require(::bind(made, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
       require(::listen(made, 16) == 0);
