@@ -103,6 +103,8 @@ MESHMEM_EXTENSION_ENTRY(int, init_mpi_comm, (const void* communicator)) {
   return start_by_mpi_comm(communicator);
 }
 
+extern "C" MESHMEM_VISIBLE void shmemx_start_mpi_if_linked() { start_mpi_if_linked(); }
+
 extern "C" MESHMEM_VISIBLE void shmemx_start_by_mpi_comm(const void* communicator) {
   if (start_by_mpi_comm(communicator) != 0) end_job_on_error();
 }

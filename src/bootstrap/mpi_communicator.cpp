@@ -5,6 +5,7 @@
 #include "bootstrap/mpi_communicator.hpp"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <optional>
 #include <utility>
@@ -90,6 +91,19 @@ std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* com
   if (has_handles_of_mpich()) return describe<int>(communicator, kWorldOfMpich, kByteOfMpich);
   return "the program's MPI is neither Open MPI nor made from MPICH: start by a unique id that "
          "MPI_Bcast hands over";
+}
+
+void start_mpi_if_linked() {
+  constexpr int kThreadMultiple = 3;  // of Open MPI and of MPICH
+  auto* const init = find<int(int*, char***, int, int*)>("MPI_Init_thread");
+  if (init == nullptr || flag_of("MPI_Initialized")) return;
+  int granted = 0;
+  if (init(nullptr, nullptr, kThreadMultiple, &granted) != 0) fatal("MPI_Init_thread failed");
+  on_exit(
+      [](int status, void*) {
+        if (status == 0 && !flag_of("MPI_Finalized")) find<int()>("MPI_Finalize")();
+      },
+      nullptr);
 }
 
 }  // namespace meshmem

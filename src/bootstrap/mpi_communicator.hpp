@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A communicator of the program's own MPI, with which this library is not linked: it looks for
+// The program's own MPI and its communicators. This library is not linked with MPI: it looks for
 // MPI's functions in the process.
-// Invariant: collective over the communicator's ranks, and MPI is left as it was. Called by
-// shmemx_init_mpi_comm.
+// Invariant: collective over the communicator's ranks. Called by the starts of src/api.
 #ifndef MESHMEM_BOOTSTRAP_MPI_COMMUNICATOR_HPP_
 #define MESHMEM_BOOTSTRAP_MPI_COMMUNICATOR_HPP_
 
@@ -23,6 +22,10 @@ struct MpiCommunicator {
 
 // `communicator` is the address of an MPI_Comm. Returns a text that says why if it cannot be used.
 std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* communicator);
+
+// Starts MPI where the program is linked with it and has not started it. The end of the program
+// with status 0 ends MPI then, unless the program has done so.
+void start_mpi_if_linked();
 
 }  // namespace meshmem
 

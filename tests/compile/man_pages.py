@@ -16,8 +16,8 @@ import sys
 
 # Exported for headers; programs do not call them.
 INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread",
-            "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm", "shmemx_module_of_library",
-            "shmemx_has_device_memory"}
+            "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm",
+            "shmemx_start_mpi_if_linked", "shmemx_module_of_library", "shmemx_has_device_memory"}
 # Behind names of shmem/older_names.h, of which the page of deprecated routines speaks as a whole.
 OLDER = r"shmemx_u?short_(wait_until|test)_\w+"
 # What kernels alone have, which no library exports.

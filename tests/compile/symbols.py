@@ -24,8 +24,8 @@ import sys
 
 # What code that the headers bring into programs calls, and no program.
 INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread",
-            "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm", "shmemx_module_of_library",
-            "shmemx_has_device_memory"}
+            "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm",
+            "shmemx_start_mpi_if_linked", "shmemx_module_of_library", "shmemx_has_device_memory"}
 EXPORTED = pathlib.Path(__file__).with_name("exported_symbols.txt")
 SONAME = "libmeshmem.so.0"
 FIRST_VERSION = "MESHMEM_0.1"

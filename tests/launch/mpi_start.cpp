@@ -3,7 +3,7 @@
 // a unique id that MPI broadcasts, or a communicator. It checks that the PEs are its ranks.
 // Usage: mpi_start WAY PARTS [NO_PART]. WAY is below; PARTS: of how many colours communicators are,
 // 0: all ranks in reversed order. Ranks of the colour NO_PART are PEs of no job. With
-// MPI_START_WITHOUT_RANDOM_NUMBERS set nobody can make a unique id.
+// MPI_START_WITHOUT_RANDOM_NUMBERS set nobody can make a unique id. Or: mpi_start no_mpi_init 1
 #include <mpi.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -98,6 +98,18 @@ bool do_pes_and_ranks_agree(int world_rank) {
   return sum == expected_sum && of_neighbour == expected;
 }
 
+// The whole of a program for rocSHMEM that leaves MPI's start and end to it.
+int leave_mpi_to_rocshmem() {
+  rocshmem::rocshmem_init();
+  communicator = MPI_COMM_WORLD;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &ranks);
+  const bool is_right = do_pes_and_ranks_agree(rank);
+  std::printf("%d is PE %d of %d\n", rank, nvshmem_my_pe(), nvshmem_n_pes());
+  rocshmem::rocshmem_finalize();
+  return is_right ? 0 : 4;
+}
+
 int run(const std::string& way, int world_rank) {
   if (const int status = start(way); status != 0) return 3;
   const bool is_right = do_pes_and_ranks_agree(world_rank);
@@ -111,6 +123,7 @@ int run(const std::string& way, int world_rank) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
+  if (argv[1] == std::string("no_mpi_init")) return leave_mpi_to_rocshmem();
   const int parts = std::atoi(argv[2]);
   MPI_Init(&argc, &argv);
   int world_rank = 0;

@@ -96,6 +96,12 @@ class StartByMpi(launching.LaunchTest):
                     self.assert_places(launch(ranks, way, 1),
                                        {rank: (rank, ranks) for rank in range(ranks)})
 
+    def test_rocshmem_init_starts_mpi(self):
+        for launch in self.launchers():
+            result = launch(3, "no_mpi_init", 1)
+            self.assert_places(result, {rank: (rank, 3) for rank in range(3)})
+            self.assertEqual(result.err, "", result)
+
     def test_communicators_that_are_parts_are_jobs_of_their_own(self):
         for launch in self.launchers():
             for way in WAYS:

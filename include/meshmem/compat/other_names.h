@@ -18,6 +18,8 @@ void shmemx_start_under_names_of(int library);
 #define MESHMEM_COMPAT_TEAM_SAME_NUMBER 1536
 /* shmemx_init_mpi_comm, which ends the program where it cannot start, as shmem_init does. */
 void shmemx_start_by_mpi_comm(const void* communicator);
+/* Starts MPI where the program is linked with it and has not started it, as rocshmem_init does. */
+void shmemx_start_mpi_if_linked(void);
 /* 1 if the job has a device heap. */
 int shmemx_has_device_memory(void);
 

@@ -112,6 +112,7 @@ constexpr int ROCSHMEM_CTX_SHARED = 0;
  * PEs. Memory is the device's. */
 inline void rocshmem_init() {
   shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
+  shmemx_start_mpi_if_linked();
   shmem_init();
 }
 template <typename Communicator>
@@ -121,6 +122,7 @@ void rocshmem_init(Communicator communicator) {
 }
 inline int rocshmem_init_thread(int requested, int* provided) {
   shmemx_start_under_names_of(SHMEMX_NAMES_OF_ROCSHMEM);
+  shmemx_start_mpi_if_linked();
   return shmem_init_thread(requested, provided);
 }
 template <typename Communicator>
