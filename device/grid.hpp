@@ -130,7 +130,9 @@ MESHMEM_DEVICE void team_sync(const CooperativeGrid& grid, const TeamSync& sync)
   if (!leads) return;
   team_sync(block, sync);
   if (block.rank() == 0) {
-    release_mine();  // passes the other PEs' released stores on to the other blocks
+    // Passes the other PEs' released stores on to the other blocks. Where each thread fences,
+    // those have reached memory, and the other blocks' own fences are enough.
+    release_mine();
     meeting.end(meeting.blocks() - 1);
   }
 }

@@ -73,6 +73,7 @@ MESHMEM_DEVICE void await_host(const std::uint64_t* said, std::uint64_t* known,
       },
       [=] { return said; });
   acquire_fence();  // acquires the host's writes before it stored `said`
+  release_fence();  // passes them on to threads that read `known` alone
   raise_to(known, now);
 }
 MESHMEM_DEVICE void await_consumed(const ProxyRing& ring, std::uint64_t count) {

@@ -190,8 +190,10 @@ MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std:
   }
   release_fence();
   for (int i = first; i < n; i += step) store_relaxed(sync.arrival(sync.peer(i), me), epoch);
-  for (int i = first; i < n; i += step)
-    while (!has_reached(load_relaxed(sync.arrival(me, sync.peer(i))), epoch)) pause();
+  for (int i = first; i < n; i += step) {
+    const std::uint64_t* told = sync.arrival(me, sync.peer(i));
+    pause_until([=] { return has_reached(load_relaxed(told), epoch); }, [=] { return told; });
+  }
   acquire_fence();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of one PE with another, in one block or, for copies, in as many as their size asks for.
-// Invariant: each thread of a kernel of several blocks releases its stores at its end.
+// Invariant: each thread that stores to another PE releases its stores at its end.
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"
 
@@ -30,6 +30,7 @@ template <typename B>
 __global__ void store_kernel(B* there, B value) {
   after_earlier_kernels();
   store_relaxed(there, value);
+  release_at_end();
 }
 __global__ void store_pair_kernel(std::uint64_t* there, Scalar value) {
   after_earlier_kernels();
@@ -49,6 +50,7 @@ __global__ void atomic_kernel(AtomicOp op, B* there, B operand, B condition, B* 
   after_earlier_kernels();
   const B old = apply_atomic(op, there, operand, condition);
   if (fetched) *fetched = old;
+  release_at_end();
 }
 
 template <typename B>
@@ -88,11 +90,13 @@ __global__ void signal_kernel(std::uint64_t* there, std::uint64_t value, int sig
   after_earlier_kernels();
   complete_all(Thread());
   update_signal(there, value, sig_op);
+  release_at_end();
 }
 __global__ void put_signal_kernel(void* there, const void* source, std::size_t bytes,
                                   std::uint64_t* signal_there, std::uint64_t value, int sig_op) {
   after_earlier_kernels();
   push_with_signal(Block(), there, source, bytes, signal_there, value, sig_op);
+  release_at_end();
 }
 
 template <typename E>

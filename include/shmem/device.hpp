@@ -227,7 +227,7 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
  * zeros, and no tag is 0. A message has another tag than any that has lain there since its bytes
  * were last zeroed (count them up). Its sender knows that the receiver has taken out the one
  * before, be it by an answer. Other data is not ordered by them: puts that shall be there before
- * need a signal. nbytes is below 32 GiB. The two sides may call with different groups. */
+ * need a signal. nbytes is below 16 GiB. The two sides may call with different groups. */
 #define SHMEMX_PACKETS_SIZE(nbytes) (((nbytes) + 7) / 8 * 16)
 #define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \
   MESHMEM_DEVICE void shmemx_put_packets##scope(void* packets, const void* source, size_t nbytes, \

@@ -46,6 +46,24 @@ TEST(DevicePlans, TakeNoMoreBlocksThanTheTeamHasChannels) {
   EXPECT_EQ(policy.kernel_plan(8, 4, 64).threads, device::kMostThreadsOfTwoShotWide);
 }
 
+TEST(DevicePlans, PullWhatTheShortRowsOfASmallSlotDoNotHold) {
+  ReducePolicy policy;
+  for (const int n : {2, 3, 4, 8}) {
+    EXPECT_EQ(policy.kernel_plan(256, n, 1).algorithm, ReduceAlgorithm::one_shot) << n;
+    for (const std::size_t bytes : {513, 64 << 10, 1 << 20, 8 << 20, 64 << 20}) {
+      const device::Plan plan = policy.kernel_plan(bytes, n, 1);
+      EXPECT_EQ(plan.algorithm, ReduceAlgorithm::pull) << n << ", " << bytes;
+      EXPECT_EQ(plan.blocks, 1);
+      EXPECT_GE(plan.threads, kLeastThreads);
+    }
+  }
+  policy.settings.rule = ReduceAlgorithm::ring;
+  EXPECT_EQ(policy.kernel_plan(1 << 20, 4, 1).algorithm, ReduceAlgorithm::ring);
+  policy.settings.rule = {};
+  policy.use_plan(device::Plan{ReduceAlgorithm::direct, 1, 64});
+  EXPECT_EQ(policy.kernel_plan(1 << 20, 4, 1).algorithm, ReduceAlgorithm::direct);
+}
+
 TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
   ReducePolicy policy;
   const auto chosen = [&](std::size_t bytes) { return policy.kernel_plan(bytes, 4, 64).algorithm; };

@@ -128,8 +128,19 @@ device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
   return plan;
 }
 
+bool ReducePolicy::is_left_to_tables() const {
+  return settings.rule.kind == ReduceRule::automatic && !settings.ring_min_bytes &&
+         packed_plan_.load(std::memory_order_relaxed) == 0;
+}
+
+// The tables' plans are for large slots. In a small slot the packets and chunks of a row hold 256
+// bytes or less: with more than two of them, reading the other PEs' memory takes less time.
 device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channels) const {
+  constexpr std::size_t kMostByRows = 512;
+  constexpr int kThreadsOfPull = kDevicesAreProcessors ? 1 : 512;
   device::Plan plan = wanted_plan(bytes, n_pes);
+  if (channels == 1 && bytes > kMostByRows && is_left_to_tables())
+    plan = {pull, 1, within_limits(settings.threads, kThreadsOfPull)};
   if (settings.deterministic && !adds_in_pe_order(plan.algorithm)) plan.algorithm = two_shot;
   plan.blocks = std::min(plan.blocks, channels);
   plan.threads = std::min(plan.threads, most_threads(plan.algorithm));
@@ -145,9 +156,7 @@ std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t
                                                                      int channels) const {
   constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
   constexpr int kBlocks = 128, kThreads = 576;
-  if (!has_plans_of_few_blocks() || settings.rule.kind != ReduceRule::automatic ||
-      settings.ring_min_bytes || packed_plan_.load(std::memory_order_relaxed) != 0)
-    return std::nullopt;
+  if (!has_plans_of_few_blocks() || !is_left_to_tables()) return std::nullopt;
   device::Plan plan = kernel_plan(bytes, n_pes, channels);
   if (plan.algorithm == one_shot || plan.algorithm == one_shot_wide)
     return plan.algorithm == one_shot ? std::nullopt : std::optional(plan);

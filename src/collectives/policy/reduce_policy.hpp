@@ -73,6 +73,8 @@ class ReducePolicy {
   device::ReduceLimits block_limits(int n_pes) const;
   device::ReduceLimits grid_limits(int n_pes) const;
   device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
+  // Neither the program nor the environment has chosen an algorithm.
+  bool is_left_to_tables() const;
   std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
                                                          int channels) const;
 
