@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds the slot of a set in PE 0's list, here or by the transport, and the team in that slot.
-// Invariant: a set whose team exists is found without a lock.
+// Invariant: no thread holds a lock while it waits: members meet in any order of the sets.
 #include "core/active_set_teams.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/waiting/wait.hpp"
 #include "core/node_memory.hpp"
 #include "transport/transport.hpp"
 
 namespace meshmem {
+
+void ActiveSetTeams::open(ActiveSetList* first_list, TeamTable& teams, MakeTeam make) {
+  first_list_ = first_list;
+  teams_ = &teams;
+  make_ = std::move(make);
+  for (std::atomic<bool>& claimed : claimed_) claimed.store(false, std::memory_order_relaxed);
+}
 
 int ActiveSetTeams::slot_of(const ActiveSet& set) {
   if (first_list_) return first_list_->slot_of(set);
@@ -17,15 +29,28 @@ int ActiveSetTeams::slot_of(const ActiveSet& set) {
   });
 }
 
-Team* ActiveSetTeams::team_of(const ActiveSet& set, bool& is_new) {
-  is_new = false;
+Team* ActiveSetTeams::team_of(const ActiveSet& set, const MeetMembers& meet) {
   const int slot = slot_of(set);
   if (slot < 0) return nullptr;
   if (Team* team = teams_->find(handle_of(slot))) return team;
-  const std::lock_guard lock(mutex_);
-  if (Team* team = teams_->find(handle_of(slot))) return team;
-  is_new = true;
-  return &make_(set.pes(), slot);
+  std::atomic<bool>& claimed = claimed_[static_cast<std::size_t>(slot - kFirstActiveSetSlot)];
+  // Relaxed: TeamTable::publish() orders what the maker has written.
+  if (claimed.exchange(true, std::memory_order_relaxed)) return &await_team(slot, set);
+  Team& team = make_(set.pes(), slot);
+  meet(team);
+  teams_->publish(team);
+  return &team;
+}
+
+// Of another thread, which is in team_of().
+Team& ActiveSetTeams::await_team(int slot, const ActiveSet& set) const {
+  Team* team = nullptr;
+  wait_until_ready([&] { return (team = teams_->find(handle_of(slot))) != nullptr; },
+                   [&] {
+                     return fmt::format("another thread to make the team of {}",
+                                        team_text(slot, set.size));
+                   });
+  return *team;
 }
 
 }  // namespace meshmem

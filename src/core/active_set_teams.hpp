@@ -2,13 +2,14 @@
 //
 // The teams that stand for active sets. A set has its team from its first use until the library
 // closes.
-// Invariant: threads that use a set at once make its team once. Part of the Runtime; open with it.
+// Invariant: one thread makes the team of a set, and no other gets it before its members have met.
+// Part of the Runtime; open with it.
 #ifndef MESHMEM_CORE_ACTIVE_SET_TEAMS_HPP_
 #define MESHMEM_CORE_ACTIVE_SET_TEAMS_HPP_
 
+#include <array>
+#include <atomic>
 #include <functional>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 #include "core/active_sets.hpp"
@@ -18,27 +19,26 @@ namespace meshmem {
 
 class ActiveSetTeams {
  public:
-  // Makes the team of the world PEs in this slot, and enters it in the table.
+  // Makes the team of the world PEs in this slot. It is in the table, and not published.
   using MakeTeam = std::function<Team&(std::vector<int> pes, int slot)>;
+  // Returns when each member has made the team.
+  using MeetMembers = std::function<void(Team&)>;
 
   // `first_list`: the list of PE 0; nullptr where PE 0 is far. `teams` is used until the next open.
-  void open(ActiveSetList* first_list, TeamTable& teams, MakeTeam make) {
-    first_list_ = first_list;
-    teams_ = &teams;
-    make_ = std::move(make);
-  }
+  void open(ActiveSetList* first_list, TeamTable& teams, MakeTeam make);
 
-  // The team of a set of which this PE is a member. nullptr: too many different sets. `is_new`:
-  // this call has made it.
-  Team* team_of(const ActiveSet& set, bool& is_new);
+  // The team of a set of which this PE is a member. nullptr: too many different sets. The first
+  // call of a set makes the team and lets the members meet; others wait until it has.
+  Team* team_of(const ActiveSet& set, const MeetMembers& meet);
 
  private:
   int slot_of(const ActiveSet& set);
+  Team& await_team(int slot, const ActiveSet& set) const;
 
   ActiveSetList* first_list_ = nullptr;
   TeamTable* teams_ = nullptr;
   MakeTeam make_;
-  std::mutex mutex_;     // to make a team once
+  std::array<std::atomic<bool>, kActiveSetSlots> claimed_{};  // a thread makes or has made the team
   ActiveSetList far_{};  // the part of PE 0's list that this PE knows, where that is far
 };
 

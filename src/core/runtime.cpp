@@ -183,7 +183,7 @@ void Runtime::open_teams() {
       job_.has_more_pes_than_cores(), job_.core_share().fewest_cores, first_sequence_);
   active_set_teams_.open(job_.nodes().is_near(0) ? job_.memory().active_sets() : nullptr, *teams_,
                          [this](std::vector<int> pes, int slot) -> Team& {
-                           return add_team(std::move(pes), slot, first_sequence_, {});
+                           return make_team(std::move(pes), slot, first_sequence_, {});
                          });
 }
 
@@ -193,11 +193,18 @@ void Runtime::add_predefined_teams() {
   world_ = teams_->find(SHMEM_TEAM_WORLD);
 }
 
-Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
-                        const shmem_team_config_t& config) {
+Team& Runtime::make_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                         const shmem_team_config_t& config) {
   Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
   device_state().add_team(team.slot, team.me, team.pes);
   kernel_proxy_.note_team(slot, !team.is_on_one_node());
+  return team;
+}
+
+Team& Runtime::add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                        const shmem_team_config_t& config) {
+  Team& team = make_team(std::move(pes), slot, start_sequence, config);
+  teams_->publish(team);
   return team;
 }
 

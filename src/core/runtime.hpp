@@ -69,7 +69,11 @@ class Runtime {
   KernelProxy& kernel_proxy() { return kernel_proxy_; }
   // The proxy's thread. It runs where there are PEs on other nodes, and devices.
   Proxy& proxy() { return kernel_proxy_.thread(); }
-  // A team that host and kernels know. Its members meet before they use it in kernels.
+  // A team that host and kernels know. Its members meet before they use it in kernels. Threads find
+  // it once it is published.
+  Team& make_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
+                  const shmem_team_config_t& config);
+  // The same, published.
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
   void remove_team(Team& team);

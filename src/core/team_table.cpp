@@ -89,8 +89,12 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
     team->of_kernels = make(std::move(pes), slot + kMaxTeams, start_sequence);
   team->config = config;
   const std::lock_guard lock(mutex_);
-  by_slot_[static_cast<std::size_t>(slot)].store(team.get(), std::memory_order_release);
   return *(teams_[slot] = std::move(team));
+}
+
+// Publishes all that its maker has written to whoever finds the team.
+void TeamTable::publish(Team& team) {
+  by_slot_[static_cast<std::size_t>(team.slot)].store(&team, std::memory_order_release);
 }
 
 std::uint64_t TeamTable::highest_sequence() {

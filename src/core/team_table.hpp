@@ -2,8 +2,8 @@
 //
 // The teams of this PE and the slots of team areas that they use.
 // Invariant: all members of a team use the same slot; a slot's sequence numbers go on where the
-// last team that used it stopped. Used by Runtime for the predefined teams and by the splits, which
-// agree with the other PEs on a slot first.
+// last team that used it stopped. Used by Runtime for the predefined teams and those of active
+// sets, and by the splits, which agree with the other PEs on a slot first.
 #ifndef MESHMEM_CORE_TEAM_TABLE_HPP_
 #define MESHMEM_CORE_TEAM_TABLE_HPP_
 
@@ -51,9 +51,10 @@ class TeamTable {
   // Gives the right back. done: the split is over; otherwise it will offer again.
   void end_offer(int parent_slot, bool done);
 
-  // Makes the team of `pes` with this PE in it.
+  // Makes the team of `pes` with this PE in it. find() returns it once it is published.
   Team& add(std::vector<int> pes, int slot, std::uint64_t start_sequence,
             const shmem_team_config_t& config);
+  void publish(Team& team);
   void remove(Team& team);
 
   // The living team of a handle, nullptr if there is none. Takes no lock: most calls with a team or

@@ -40,13 +40,14 @@ void require_root(const ActiveSet& set, int root, const char* routine) {
 
 Team& active_set_team(const ActiveSet& set, const char* routine) {
   check_set(set, routine);
-  bool is_new = false;
-  Team* team = runtime().active_set_teams().team_of(set, is_new);
+  Team* team = runtime().active_set_teams().team_of(set, [routine](Team& made) {
+    made.begin_call(routine);
+    // No kernel of a member writes to another's flags before they are cleared.
+    if (runtime().has_devices()) sync(made);
+  });
   if (!team) [[unlikely]]
     refuse_set(set, routine);
   team->begin_call(routine);
-  // No kernel of a member writes to another's flags before they are cleared.
-  if (is_new && runtime().has_devices()) sync(*team);
   return *team;
 }
 

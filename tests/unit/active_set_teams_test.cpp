@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The teams of active sets: each is made once, by whichever thread comes first, and found again.
+// The teams of active sets: each is made once, by whichever thread comes first, and found again
+// when its members have met.
 #include "core/active_set_teams.hpp"
 
 #include <gtest/gtest.h>
@@ -37,12 +38,11 @@ class ActiveSetTeam : public testing::Test {
   }
 
   Team* find(const ActiveSet& set) {
-    bool is_new = false;
-    return teams_.team_of(set, is_new);
+    return teams_.team_of(set, [](Team&) {});
   }
   bool makes(const ActiveSet& set) {
     bool is_new = false;
-    teams_.team_of(set, is_new);
+    teams_.team_of(set, [&](Team&) { is_new = true; });
     return is_new;
   }
 
@@ -82,16 +82,42 @@ TEST_F(ActiveSetTeam, IsMadeOnceByThreadsThatComeAtOnce) {
     for (std::vector<Team*>& mine : found)
       threads.emplace_back([&] {
         for (int size = 4; size < 4 + kSets; ++size) {
-          bool is_new = false;
           together.arrive_and_wait();
-          mine.push_back(teams_.team_of({0, 0, size}, is_new));
-          n_new += is_new ? 1 : 0;
+          mine.push_back(teams_.team_of({0, 0, size}, [&](Team&) { ++n_new; }));
         }
       });
   }
   EXPECT_EQ(n_made_, kSets);
   EXPECT_EQ(n_new, kSets);
   for (const std::vector<Team*>& mine : found) EXPECT_EQ(mine, found[0]);
+}
+
+TEST_F(ActiveSetTeam, IsFoundByOtherThreadsOnlyAfterItsMembersHaveMet) {
+  const ActiveSet set{0, 0, 8};
+  std::atomic<bool> have_met{false}, had_met{false};
+  Team* found = nullptr;
+  std::jthread other;
+  Team* const made = teams_.team_of(set, [&](Team&) {
+    other = std::jthread([&] {
+      found = find(set);
+      had_met = have_met.load();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other one waits meanwhile
+    have_met = true;
+  });
+  other.join();
+  EXPECT_EQ(found, made);
+  EXPECT_TRUE(had_met);
+}
+
+// Threads of two PEs may come to the same two sets in opposite orders.
+TEST_F(ActiveSetTeam, OfAnotherSetIsMadeWhileMembersMeet) {
+  Team* inner = nullptr;
+  Team* const outer = teams_.team_of({0, 0, 8}, [&](Team&) {
+    std::jthread([&] { inner = find({3, 0, 2}); });
+  });
+  EXPECT_NE(inner, nullptr);
+  EXPECT_NE(inner, outer);
 }
 
 TEST_F(ActiveSetTeam, IsMadeAgainInTheNextRoundInTheSameSlot) {
@@ -104,9 +130,8 @@ TEST_F(ActiveSetTeam, IsMadeAgainInTheNextRoundInTheSameSlot) {
 
 TEST_F(ActiveSetTeam, DoesNotExistWhenAllSlotsAreTaken) {
   for (int size = 2; size < 2 + kActiveSetSlots; ++size) list_->slot_of({0, 0, size});
-  bool is_new = true;
-  EXPECT_EQ(teams_.team_of({3, 0, 2}, is_new), nullptr);
-  EXPECT_FALSE(is_new);
+  EXPECT_FALSE(makes({3, 0, 2}));
+  EXPECT_EQ(find({3, 0, 2}), nullptr);
   EXPECT_EQ(n_made_, 0);
 }
 

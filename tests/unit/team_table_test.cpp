@@ -106,8 +106,10 @@ TEST_F(Table, UsesSlotsAgainWithHigherSequences) {
   EXPECT_EQ(table_.offer(1).highest_sequence, 500u);
 }
 
-TEST_F(Table, FindsALivingTeamByItsHandle) {
+TEST_F(Table, FindsALivingPublishedTeamByItsHandle) {
   Team& team = table_.add({3}, 1, 0, {});
+  EXPECT_EQ(table_.find(SHMEM_TEAM_SHARED), nullptr);
+  table_.publish(team);
   EXPECT_EQ(handle_of(team.slot), SHMEM_TEAM_SHARED);
   EXPECT_EQ(table_.find(SHMEM_TEAM_SHARED), &team);
   EXPECT_EQ(table_.find(SHMEM_TEAM_WORLD), nullptr);
