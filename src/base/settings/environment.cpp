@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the environment by the rows of environment_table.hpp: for every Kind, what it accepts, how
+// Reads the environment by the rows of environment_table.hpp: for every kind, what it accepts, how
 // it is parsed and how a default of it is shown. Invariant: only std::from_chars reads numbers,
 // since strtod would follow the program's locale. Called once by start-up, and by meshmem-info.
 #include "base/settings/environment.hpp"
@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 namespace meshmem {
@@ -22,13 +22,32 @@ namespace {
 // To nanoseconds and back without an overflow, and longer than any job.
 constexpr double kMaxSeconds = 1e9;
 
-constexpr std::array kRuleNames = {
-    std::pair(ReduceRule(ReduceRule::automatic), std::string_view("auto")),
-#define MESHMEM_ALGORITHM(name, ...) \
-  std::pair(ReduceRule(ReduceAlgorithm::name), std::string_view(#name)),
+// A word by which a setting names one of its values. Of several for a value the first is shown.
+template <typename T>
+struct Word {
+  T value;
+  std::string_view text;
+};
+constexpr Word<bool> kBooleans[] = {{true, "1"},  {false, "0"},   {true, "yes"},  {false, "no"},
+                                    {true, "on"}, {false, "off"}, {true, "true"}, {false, "false"}};
+constexpr Word<Check> kChecks[] = {{Check::calls, "1"},     {Check::off, "0"},
+                                   {Check::calls, "yes"},   {Check::off, "no"},
+                                   {Check::calls, "on"},    {Check::off, "off"},
+                                   {Check::calls, "true"},  {Check::off, "false"},
+                                   {Check::races, "races"}, {Check::races_polled, "races-polled"}};
+constexpr Word<AbortBy> kEnds[] = {{AbortBy::exit, "exit"}, {AbortBy::core, "core"}};
+constexpr Word<HeapKind> kHeaps[] = {{HeapKind::host, "host"}, {HeapKind::device, "device"}};
+constexpr Word<ProxyKind> kProxies[] = {{ProxyKind::automatic, "auto"}, {ProxyKind::off, "off"}};
+constexpr Word<NetworkKind> kNetworks[] = {{NetworkKind::automatic, "auto"},
+                                           {NetworkKind::tcp, "tcp"},
+                                           {NetworkKind::ucx, "ucx"},
+                                           {NetworkKind::none, "none"}};
+constexpr Word<ReduceRule> kRules[] = {
+    {ReduceRule::automatic, "auto"},
+#define MESHMEM_ALGORITHM(name, ...) {ReduceAlgorithm::name, #name},
 #include "device/collectives/algorithms.def"
 #undef MESHMEM_ALGORITHM
-    std::pair(ReduceRule(ReduceRule::classic), std::string_view("classic")),
+    {ReduceRule::classic, "classic"},
 };
 
 // A sentence for each algorithm.
@@ -63,9 +82,6 @@ constexpr std::string_view kRulesAccepted =
 #undef MESHMEM_ALGORITHM
     " or classic";
 
-constexpr std::string_view kSizeAccepted =
-    "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
-
 // from_chars alone would also take a minus, "inf" and "nan".
 bool starts_like_a_number(std::string_view text) {
   return !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
@@ -81,21 +97,10 @@ std::optional<Number> parse_whole(std::string_view text) {
 
 // The bits to shift by for a suffix; nullopt for any other character.
 std::optional<int> suffix_shift(char suffix) {
-  switch (suffix) {
-    case 'k':
-    case 'K':
-      return 10;
-    case 'm':
-    case 'M':
-      return 20;
-    case 'g':
-    case 'G':
-      return 30;
-    case 't':
-    case 'T':
-      return 40;
-  }
-  return std::nullopt;
+  constexpr std::string_view kSuffixes = "kmgtKMGT";
+  const std::size_t at = kSuffixes.find(suffix);
+  if (at == kSuffixes.npos) return std::nullopt;
+  return 10 * static_cast<int>(at % 4 + 1);
 }
 
 std::optional<std::size_t> scale_integer(std::uint64_t number, int shift) {
@@ -109,249 +114,171 @@ std::optional<std::size_t> scale_fraction(double number, int shift) {
   return static_cast<std::size_t>(bytes);
 }
 
-// The syntax of each Kind beside its Value.
-template <Kind kind>
-struct Syntax;
+std::optional<std::size_t> parse_heap_size(std::string_view text) {
+  const auto bytes = parse_size(text);
+  return bytes && *bytes <= kMostHeapBytes ? bytes : std::nullopt;
+}
 
-template <>
-struct Syntax<Kind::presence> {
-  static constexpr std::string_view accepted = "any value, even 0 or an empty one";
-  static bool parse(std::string_view, bool& out) { return out = true; }
-  static std::string show(bool) { return "not set"; }
-};
+std::optional<double> parse_seconds(std::string_view text) {
+  const auto seconds = starts_like_a_number(text) ? parse_whole<double>(text) : std::nullopt;
+  return seconds && *seconds <= kMaxSeconds ? seconds : std::nullopt;
+}
 
-template <>
-struct Syntax<Kind::boolean> {
-  static constexpr std::string_view accepted = "1 or 0, yes or no, on or off, true or false";
-  static bool parse(std::string_view text, bool& out) {
-    const auto is_one_of = [&](auto... words) { return ((text == words) || ...); };
-    out = is_one_of("1", "yes", "on", "true");
-    return out || is_one_of("0", "no", "off", "false");
-  }
-  static std::string show(bool value) { return value ? "1" : "0"; }
-};
+std::optional<PortRange> parse_ports(std::string_view text) {
+  const std::size_t dash = std::min(text.find('-'), text.size());
+  const auto first = parse_whole<std::uint16_t>(text.substr(0, dash));
+  const auto last = parse_whole<std::uint16_t>(text.substr(std::min(dash + 1, text.size())));
+  const PortRange range{first.value_or(0), last.value_or(0)};
+  return range.first > 0 && range.first <= range.last ? std::optional(range) : std::nullopt;
+}
 
-template <>
-struct Syntax<Kind::optional_size> {
-  static constexpr std::string_view accepted = kSizeAccepted;
-  static bool parse(std::string_view text, std::optional<std::size_t>& out) {
-    out = parse_size(text);
-    return out.has_value();
-  }
-  static std::string show(std::optional<std::size_t> value) {
-    return value ? fmt::format("{}", *value) : "not set";
-  }
-};
+// False if there is no value; else `out` has it.
+template <typename From, typename To>
+bool take(const std::optional<From>& value, To& out) {
+  if (value) out = *value;
+  return value.has_value();
+}
 
-// A larger one could not be mapped, and rounding it up would make it a small one.
-template <>
-struct Syntax<Kind::optional_heap_size> {
-  static constexpr std::string_view accepted =
-      "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in 65536, "
-      "64k or 1.5g";
-  static bool parse(std::string_view text, std::optional<std::size_t>& out) {
-    out = parse_size(text);
-    return out && *out <= kMostHeapBytes;
-  }
-  static std::string show(std::optional<std::size_t> value) {
-    return Syntax<Kind::optional_size>::show(value);
-  }
-};
+// How defaults are shown.
+template <typename Number>
+std::string shown(const Number& value) {
+  return fmt::format("{}", value);
+}
+template <typename Number>
+std::string shown(const std::optional<Number>& value) {
+  return value ? fmt::format("{}", *value) : "not set";
+}
+std::string shown(const std::string& value) { return value.empty() ? "not set" : value; }
+std::string shown(PortRange value) {
+  return value == PortRange{} ? "not set" : fmt::format("{}-{}", value.first, value.last);
+}
 
-template <>
-struct Syntax<Kind::heap_size> {
-  static constexpr std::string_view accepted = Syntax<Kind::optional_heap_size>::accepted;
-  static bool parse(std::string_view text, std::size_t& out) {
-    std::optional<std::size_t> bytes;
-    const bool is_size = Syntax<Kind::optional_heap_size>::parse(text, bytes);
-    out = bytes.value_or(0);
-    return is_size;
-  }
-  static std::string show(std::size_t value) { return fmt::format("{}", value); }
-};
-
-template <>
-struct Syntax<Kind::seconds> {
-  static constexpr std::string_view accepted = "seconds from 0 to 1000000000, as in 2.5";
-  static bool parse(std::string_view text, double& out) {
-    if (!starts_like_a_number(text)) return false;
-    const auto value = parse_whole<double>(text);
-    out = value.value_or(0);
-    return value && *value <= kMaxSeconds;
-  }
-  static std::string show(double value) { return fmt::format("{}", value); }
-};
-
-template <>
-struct Syntax<Kind::optional_count> {
-  static constexpr std::string_view accepted = "a whole number from 0 to 4294967295";
-  static bool parse(std::string_view text, std::optional<unsigned>& out) {
-    out = parse_whole<unsigned>(text);
-    return out.has_value();
-  }
-  static std::string show(std::optional<unsigned> value) {
-    return value ? fmt::format("{}", *value) : "not set";
+struct ShownAsItIs {
+  template <typename T>
+  static std::string show(const T& value) {
+    return shown(value);
   }
 };
 
 template <unsigned most>
-struct FromOneTo {
+struct FromOneTo : ShownAsItIs {
   static bool parse(std::string_view text, std::optional<unsigned>& out) {
-    out = parse_whole<unsigned>(text);
-    return out && *out >= 1 && *out <= most;
-  }
-  static std::string show(std::optional<unsigned> value) {
-    return Syntax<Kind::optional_count>::show(value);
-  }
-};
-template <>
-struct Syntax<Kind::block_count> : FromOneTo<kMostReduceBlocks> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 128";
-};
-template <>
-struct Syntax<Kind::thread_count> : FromOneTo<most_threads(ReduceRule::automatic)> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 576";
-};
-template <>
-struct Syntax<Kind::device_count> : FromOneTo<kMostCpuDevices> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 64";
-};
-
-template <>
-struct Syntax<Kind::number> {
-  static constexpr std::string_view accepted = "a whole number from 0 to 18446744073709551615";
-  static bool parse(std::string_view text, std::uint64_t& out) {
-    const auto value = parse_whole<std::uint64_t>(text);
-    out = value.value_or(0);
-    return value.has_value();
-  }
-  static std::string show(std::uint64_t value) { return fmt::format("{}", value); }
-};
-
-template <>
-struct Syntax<Kind::check> {
-  static constexpr std::string_view accepted =
-      "1 or 0, yes or no, on or off, true, false, races or races-polled";
-  static bool parse(std::string_view text, Check& out) {
-    for (const Check check : {Check::races, Check::races_polled}) {
-      out = check;
-      if (text == show(check)) return true;
-    }
-    bool compares = false;
-    const bool is_known = Syntax<Kind::boolean>::parse(text, compares);
-    out = compares ? Check::calls : Check::off;
-    return is_known;
-  }
-  static std::string show(Check value) {
-    static constexpr std::string_view names[] = {"0", "1", "races", "races-polled"};
-    return std::string(names[static_cast<unsigned>(value)]);
+    return take(parse_whole<unsigned>(text), out) && *out >= 1 && *out <= most;
   }
 };
 
-template <>
-struct Syntax<Kind::abort_by> {
-  static constexpr std::string_view accepted = "exit or core";
-  static bool parse(std::string_view text, AbortBy& out) {
-    out = text == "core" ? AbortBy::core : AbortBy::exit;
-    return text == "core" || text == "exit";
-  }
-  static std::string show(AbortBy value) { return value == AbortBy::core ? "core" : "exit"; }
-};
-
-template <>
-struct Syntax<Kind::heap_kind> {
-  static constexpr std::string_view accepted = "host or device";
-  static bool parse(std::string_view text, HeapKind& out) {
-    out = text == "device" ? HeapKind::device : HeapKind::host;
-    return text == "device" || text == "host";
-  }
-  static std::string show(HeapKind value) { return value == HeapKind::device ? "device" : "host"; }
-};
-
-template <>
-struct Syntax<Kind::network_kind> {
-  static constexpr std::string_view accepted = "auto, tcp, ucx or none";
-  static bool parse(std::string_view text, NetworkKind& out) {
-    out = text == "tcp"    ? NetworkKind::tcp
-          : text == "ucx"  ? NetworkKind::ucx
-          : text == "none" ? NetworkKind::none
-                           : NetworkKind::automatic;
-    return text == "auto" || text == "tcp" || text == "ucx" || text == "none";
-  }
-  static std::string show(NetworkKind value) {
-    switch (value) {
-      case NetworkKind::tcp:
-        return "tcp";
-      case NetworkKind::ucx:
-        return "ucx";
-      case NetworkKind::none:
-        return "none";
-      case NetworkKind::automatic:
-        break;
-    }
-    return "auto";
-  }
-};
-
-template <>
-struct Syntax<Kind::proxy_kind> {
-  static constexpr std::string_view accepted = "auto or off";
-  static bool parse(std::string_view text, ProxyKind& out) {
-    out = text == "off" ? ProxyKind::off : ProxyKind::automatic;
-    return text == "auto" || text == "off";
-  }
-  static std::string show(ProxyKind value) { return value == ProxyKind::off ? "off" : "auto"; }
-};
-
-template <>
-struct Syntax<Kind::network_device> {
-  static constexpr std::string_view accepted =
-      "the name of an interface, or of a device as UCX has it";
+struct AnyText : ShownAsItIs {
   static bool parse(std::string_view text, std::string& out) {
     out = text;
     return !text.empty();
   }
-  static std::string show(const std::string& value) { return value.empty() ? "not set" : value; }
 };
 
-template <>
-struct Syntax<Kind::port_range> {
-  static constexpr std::string_view accepted = "two ports from 1 to 65535, as in 20000-20100";
-  static bool parse(std::string_view text, PortRange& out) {
-    const std::size_t dash = std::min(text.find('-'), text.size());
-    const auto first = parse_whole<std::uint16_t>(text.substr(0, dash));
-    const auto last = parse_whole<std::uint16_t>(text.substr(std::min(dash + 1, text.size())));
-    out = {first.value_or(0), last.value_or(0)};
-    return out.first > 0 && out.first <= out.last;
-  }
-  static std::string show(PortRange value) {
-    return value == PortRange{} ? "not set" : fmt::format("{}-{}", value.first, value.last);
-  }
-};
-
-template <>
-struct Syntax<Kind::reduce_algorithm> {
-  static constexpr std::string_view accepted = kRulesAccepted;
-  static bool parse(std::string_view text, ReduceRule& out) {
-    for (const auto& [rule, name] : kRuleNames) {
-      if (name != text) continue;
-      out = rule;
+template <const auto& words>
+struct OneOf {
+  template <typename T>
+  static bool parse(std::string_view text, T& out) {
+    for (const Word<T>& word : words) {
+      if (word.text != text) continue;
+      out = word.value;
       return true;
     }
     return false;
   }
-  static std::string show(const ReduceRule& value) { return std::string(name_of(value)); }
+  template <typename T>
+  static std::string show(const T& value) {
+    for (const Word<T>& word : words)
+      if (word.value == value) return std::string(word.text);
+    return "";
+  }
 };
 
-template <>
-struct Syntax<Kind::file> {
-  static constexpr std::string_view accepted = "the path of a file";
-  static bool parse(std::string_view text, std::string& out) {
-    out = text;
-    return !text.empty();
-  }
-  static std::string show(const std::string& value) { return value.empty() ? "not set" : value; }
+// The syntax of each kind, beside value_of.
+namespace syntax {
+
+struct presence {
+  static constexpr std::string_view accepted = "any value, even 0 or an empty one";
+  static bool parse(std::string_view, bool& out) { return out = true; }
+  static std::string show(bool) { return "not set"; }
 };
+struct boolean : OneOf<kBooleans> {
+  static constexpr std::string_view accepted = "1 or 0, yes or no, on or off, true or false";
+};
+struct optional_size : ShownAsItIs {
+  static constexpr std::string_view accepted =
+      "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
+  static bool parse(std::string_view text, std::optional<std::size_t>& out) {
+    return take(parse_size(text), out);
+  }
+};
+// A larger one could not be mapped, and rounding it up would make it a small one.
+struct heap_size : ShownAsItIs {
+  static constexpr std::string_view accepted =
+      "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in 65536, "
+      "64k or 1.5g";
+  template <typename Size>
+  static bool parse(std::string_view text, Size& out) {
+    return take(parse_heap_size(text), out);
+  }
+};
+using optional_heap_size = heap_size;
+struct seconds : ShownAsItIs {
+  static constexpr std::string_view accepted = "seconds from 0 to 1000000000, as in 2.5";
+  static bool parse(std::string_view text, double& out) { return take(parse_seconds(text), out); }
+};
+struct optional_count : ShownAsItIs {
+  static constexpr std::string_view accepted = "a whole number from 0 to 4294967295";
+  static bool parse(std::string_view text, std::optional<unsigned>& out) {
+    return take(parse_whole<unsigned>(text), out);
+  }
+};
+struct block_count : FromOneTo<kMostReduceBlocks> {
+  static constexpr std::string_view accepted = "a whole number from 1 to 128";
+};
+struct thread_count : FromOneTo<most_threads(ReduceRule::automatic)> {
+  static constexpr std::string_view accepted = "a whole number from 1 to 576";
+};
+struct device_count : FromOneTo<kMostCpuDevices> {
+  static constexpr std::string_view accepted = "a whole number from 1 to 64";
+};
+struct number : ShownAsItIs {
+  static constexpr std::string_view accepted = "a whole number from 0 to 18446744073709551615";
+  static bool parse(std::string_view text, std::uint64_t& out) {
+    return take(parse_whole<std::uint64_t>(text), out);
+  }
+};
+struct check : OneOf<kChecks> {
+  static constexpr std::string_view accepted =
+      "1 or 0, yes or no, on or off, true, false, races or races-polled";
+};
+struct abort_by : OneOf<kEnds> {
+  static constexpr std::string_view accepted = "exit or core";
+};
+struct heap_kind : OneOf<kHeaps> {
+  static constexpr std::string_view accepted = "host or device";
+};
+struct network_kind : OneOf<kNetworks> {
+  static constexpr std::string_view accepted = "auto, tcp, ucx or none";
+};
+struct proxy_kind : OneOf<kProxies> {
+  static constexpr std::string_view accepted = "auto or off";
+};
+struct network_device : AnyText {
+  static constexpr std::string_view accepted =
+      "the name of an interface, or of a device as UCX has it";
+};
+struct port_range : ShownAsItIs {
+  static constexpr std::string_view accepted = "two ports from 1 to 65535, as in 20000-20100";
+  static bool parse(std::string_view text, PortRange& out) { return take(parse_ports(text), out); }
+};
+struct reduce_algorithm : OneOf<kRules> {
+  static constexpr std::string_view accepted = kRulesAccepted;
+};
+struct file : AnyText {
+  static constexpr std::string_view accepted = "the path of a file";
+};
+
+}  // namespace syntax
 
 std::string alias_of(std::string_view name) {
   constexpr std::string_view kPrefix = "SHMEM_";
@@ -381,18 +308,17 @@ std::vector<NameFor> names_for(std::string_view ours, NamesOf library) {
   return names;
 }
 
-template <Kind kind>
-std::optional<std::string> read(std::string_view ours, typename Value<kind>::Type& out,
-                                const GetEnv& get_env, NamesOf library) {
+template <typename Syntax, typename T>
+std::optional<std::string> read(std::string_view ours, T& out, const GetEnv& get_env,
+                                NamesOf library) {
   for (const auto& [name, on_top] : names_for(ours, library)) {
     const char* const text = get_env(name.c_str());
     if (text == nullptr) continue;
-    if (Syntax<kind>::parse(text, out)) {
-      if constexpr (kind == Kind::optional_heap_size) *out += on_top;
+    if (Syntax::parse(text, out)) {
+      if constexpr (std::is_same_v<T, std::optional<std::size_t>>) *out += on_top;
       return std::nullopt;
     }
-    return fmt::format("{}={} is not valid: it takes {}", name, printable(text),
-                       Syntax<kind>::accepted);
+    return fmt::format("{}={} is not valid: it takes {}", name, printable(text), Syntax::accepted);
   }
   return std::nullopt;
 }
@@ -410,12 +336,7 @@ std::optional<std::string> conflicting_settings(const Environment& environment) 
 
 }  // namespace
 
-std::string_view name_of(const ReduceRule& rule) {
-  for (const auto& [known, name] : kRuleNames) {
-    if (known == rule) return name;
-  }
-  return "";
-}
+std::string name_of(const ReduceRule& rule) { return OneOf<kRules>::show(rule); }
 
 std::optional<std::size_t> parse_size(std::string_view text) {
   if (!starts_like_a_number(text)) return std::nullopt;
@@ -443,7 +364,7 @@ std::optional<std::string> parse_environment(Environment& out, const GetEnv& get
   Environment parsed = out;
   std::optional<std::string> error;
 #define X(name, member, kind, fallback, text) \
-  if (!error) error = read<Kind::kind>(#name, parsed.member, get_env, names);
+  if (!error) error = read<syntax::kind>(#name, parsed.member, get_env, names);
 #include "base/settings/environment_table.hpp"
 #undef X
   if (!error) error = conflicting_settings(parsed);
@@ -454,13 +375,9 @@ std::optional<std::string> parse_environment(Environment& out, const GetEnv& get
 std::vector<Variable> environment_variables() {
   const Environment defaults;
   return {
-#define VARIABLE(name, member, kind, text, is_for_tests) \
-  Variable{#name,                                        \
-           alias_of(#name),                              \
-           Syntax<Kind::kind>::accepted,                 \
-           Syntax<Kind::kind>::show(defaults.member),    \
-           text,                                         \
-           is_for_tests},
+#define VARIABLE(name, member, kind, text, is_for_tests)                                        \
+  Variable{#name, alias_of(#name), syntax::kind::accepted, syntax::kind::show(defaults.member), \
+           text,  is_for_tests},
 #define X(name, member, kind, fallback, text) VARIABLE(name, member, kind, text, false)
 #define X_FOR_TESTS(name, member, kind, fallback, text) VARIABLE(name, member, kind, text, true)
 #include "base/settings/environment_table.hpp"

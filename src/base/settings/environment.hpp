@@ -62,117 +62,35 @@ struct PortRange {
   bool operator==(const PortRange&) const = default;
 };
 
-std::string_view name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
+std::string name_of(const ReduceRule& rule);  // as MESHMEM_REDUCE_ALGORITHM spells it
 
-enum class Kind {
-  presence,
-  boolean,
-  heap_size,
-  optional_heap_size,
-  optional_size,
-  seconds,
-  optional_count,
-  block_count,
-  thread_count,
-  device_count,
-  number,
-  reduce_algorithm,
-  check,
-  abort_by,
-  heap_kind,
-  network_kind,
-  proxy_kind,
-  network_device,
-  port_range,
-  file
-};
-
-// The C++ type of a Kind; optional kinds tell "unset" from every value.
-template <Kind kind>
-struct Value;
-template <>
-struct Value<Kind::presence> {
-  using Type = bool;  // "any value": SHMEM_INFO=0 and SHMEM_INFO= are both true
-};
-template <>
-struct Value<Kind::boolean> {
-  using Type = bool;
-};
-template <>
-struct Value<Kind::heap_size> {
-  using Type = std::size_t;
-};
-template <>
-struct Value<Kind::optional_heap_size> {
-  using Type = std::optional<std::size_t>;
-};
-template <>
-struct Value<Kind::optional_size> {
-  using Type = std::optional<std::size_t>;
-};
-template <>
-struct Value<Kind::seconds> {
-  using Type = double;
-};
-template <>
-struct Value<Kind::optional_count> {
-  using Type = std::optional<unsigned>;
-};
-template <>
-struct Value<Kind::block_count> {
-  using Type = std::optional<unsigned>;
-};
-template <>
-struct Value<Kind::thread_count> {
-  using Type = std::optional<unsigned>;
-};
-template <>
-struct Value<Kind::device_count> {
-  using Type = std::optional<unsigned>;
-};
-template <>
-struct Value<Kind::number> {
-  using Type = std::uint64_t;
-};
-template <>
-struct Value<Kind::check> {
-  using Type = Check;
-};
-template <>
-struct Value<Kind::abort_by> {
-  using Type = AbortBy;
-};
-template <>
-struct Value<Kind::heap_kind> {
-  using Type = HeapKind;
-};
-template <>
-struct Value<Kind::reduce_algorithm> {
-  using Type = ReduceRule;
-};
-template <>
-struct Value<Kind::network_kind> {
-  using Type = NetworkKind;
-};
-template <>
-struct Value<Kind::proxy_kind> {
-  using Type = ProxyKind;
-};
-template <>
-struct Value<Kind::network_device> {
-  using Type = std::string;  // empty: not set
-};
-template <>
-struct Value<Kind::port_range> {
-  using Type = PortRange;
-};
-template <>
-struct Value<Kind::file> {
-  using Type = std::string;  // empty: not set
-};
+// The types of values, by the name of their kind in the table. An optional one tells "unset" from
+// every value, and so do an empty text and a range of zeros.
+namespace value_of {
+using presence = bool;  // "any value": SHMEM_INFO=0 and SHMEM_INFO= are both true
+using boolean = bool;
+using heap_size = std::size_t;
+using optional_heap_size = std::optional<std::size_t>;
+using optional_size = std::optional<std::size_t>;
+using seconds = double;
+using optional_count = std::optional<unsigned>;
+using block_count = std::optional<unsigned>;
+using thread_count = std::optional<unsigned>;
+using device_count = std::optional<unsigned>;
+using number = std::uint64_t;
+using reduce_algorithm = ReduceRule;
+using check = Check;
+using abort_by = AbortBy;
+using heap_kind = HeapKind;
+using network_kind = NetworkKind;
+using proxy_kind = ProxyKind;
+using network_device = std::string;
+using port_range = PortRange;
+using file = std::string;
+}  // namespace value_of
 
 struct Environment {
-#define X(name, member, kind, fallback, text) Value<Kind::kind>::Type member = fallback;
+#define X(name, member, kind, fallback, text) value_of::kind member = fallback;
 #include "base/settings/environment_table.hpp"
 #undef X
 };
