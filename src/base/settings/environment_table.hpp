@@ -13,8 +13,8 @@
 X(SHMEM_VERSION, version, presence, false, "Print the version of the library at start-up.")
 X(SHMEM_INFO, info, presence, false, "Print this list of environment variables at start-up.")
 X(SHMEM_SYMMETRIC_SIZE, symmetric_size, heap_size, 0,
-  "Bytes of symmetric heap for each PE. It is address space: memory is taken only when touched. "
-  "0 means the PE's share of half of the machine's memory; 256 MiB where kernels run on GPUs.")
+  "Bytes of symmetric heap for each PE. It is address space: memory is taken only when touched. 0 "
+  "means the PE's share of half of the machine's memory; 256 MiB where kernels run on GPUs.")
 X(SHMEM_DEBUG, debug, presence, false,
   "Print debugging messages, such as why an allocation failed, a variable is not known, or a call "
   "takes a slow way.")
@@ -27,9 +27,9 @@ X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "
   "algorithm. The same on all PEs.")
 X(MESHMEM_REDUCE_BLOCKS, reduce_blocks, block_count, std::nullopt,
-  "The blocks of kernels of reductions that the host calls on device memory. Only the first four "
-  "teams alive, WORLD and SHARED among them, have more than one. The same on all PEs. Unset: the "
-  "numbers in the library's table.")
+  "The blocks of kernels of reductions that the host calls on device memory. Only teams with a "
+  "large slot (the first four alive) have more than one. The same on all PEs. Unset: the numbers "
+  "in the library's table.")
 X(MESHMEM_REDUCE_THREADS, reduce_threads, thread_count, std::nullopt,
   "The threads of such a block. Only blocks of two_shot_wide can have more than 512.")
 X(MESHMEM_COPY_MIN_BYTES, copy_min_bytes, optional_size, std::nullopt,
@@ -49,8 +49,8 @@ X(MESHMEM_CHECK, check, check, Check::off,
   "allocated block; and shmem_free of a block that work on a stream still uses. A put, get or "
   "atomic takes about 0.1 us more, a collective about three times as long. races: instead, tell of "
   "two accesses to the same symmetric bytes that nothing orders, one of them a write, with both "
-  "calls and their lines; the job then ends with status 1 (docs/debugging.md). "
-  "races-polled: the same for programs that wait by loads of their own. The same on all PEs.")
+  "calls and their lines; the job then ends with status 1 (docs/debugging.md). races-polled: the "
+  "same for programs that wait by loads of their own. The same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
   "of what every PE waits for. 0 waits for ever.")
@@ -68,9 +68,8 @@ X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
 X(MESHMEM_NETWORK, network, network_kind, NetworkKind::automatic,
   "How PEs of other machines are reached. tcp: by meshmem's own connections, which only processes "
   "of the job can join. ucx: by UCX. auto: by UCX where there is an RDMA network, else by tcp. "
-  "With "
-  "tcp and ucx oshrun --fake-nodes, a test of the library, has PEs of other nodes reached so too. "
-  "none: not at all; a job over several machines does not start. The same on all PEs.")
+  "With tcp and ucx oshrun --fake-nodes, a test of the library, has PEs of other nodes reached so "
+  "too. none: not at all; a job over several machines does not start. The same on all PEs.")
 X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
   "The network to use, as in eth0 or mlx5_0:1; of an interface also the address that is in unique "
   "ids. Unset: that of the default route, or UCX chooses.")
@@ -113,24 +112,20 @@ X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
   "launcher.")
 
 // For tests of meshmem itself.
-X_FOR_TESTS(
-    MESHMEM_FUZZ_SEED, fuzz_seed, optional_count, std::nullopt,
-    "For tests of the library itself: random short delays where PEs synchronize, which follow from "
-    "this number and the PE's. Only in libraries that were configured with "
-    "-DMESHMEM_SCHEDULE_FUZZING=ON.")
+X_FOR_TESTS(MESHMEM_FUZZ_SEED, fuzz_seed, optional_count, std::nullopt,
+            "For tests of the library itself: random short delays where PEs synchronize, which "
+            "follow from this number and the PE's. Only in libraries that were configured with "
+            "-DMESHMEM_SCHEDULE_FUZZING=ON.")
 X_FOR_TESTS(MESHMEM_DEVICE_FIRST_EPOCH, device_first_epoch, number, 0,
             "The number that the synchronization of kernels starts to count from; for tests of its "
-            "overflow. "
-            "The same on all PEs.")
+            "overflow. The same on all PEs.")
 X_FOR_TESTS(MESHMEM_CPU_PEERS, cpu_peers, boolean, true,
             "Whether devices of the cpu target count as reaching each other's memory; 0 is for "
-            "tests of the "
-            "copies between those that do not.")
+            "tests of the copies between those that do not.")
 X_FOR_TESTS(
     MESHMEM_CPU_WIDE_KERNELS, cpu_wide_kernels, boolean, false,
     "Whether the library's own kernels on the cpu target have several blocks and many threads, as "
-    "on "
-    "a GPU, for tests of them. One thread is up to thirty times as fast. The same on all PEs.")
+    "on a GPU, for tests of them. One thread is up to thirty times as fast. The same on all PEs.")
 X_FOR_TESTS(MESHMEM_CPU_LARGE_BAR, cpu_large_bar, boolean, false,
             "Whether devices of the cpu target claim a large BAR, for tests of what "
             "MESHMEM_LARGE_BAR says.")

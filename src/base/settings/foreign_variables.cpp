@@ -121,8 +121,8 @@ const std::vector<OshrunVariable>& oshrun_variables() {
        "Without it, as under other launchers, they write it to memory of their own."},
       {"MESHMEM_OSHRUN_RECORD",
        "Where PE 0 tells the oshrun that started a job over several machines that the job has "
-       "begun "
-       "and that it has ended well. Other launchers may report success after they lost a machine."},
+       "begun and that it has ended well. Other launchers may report success after they lost a "
+       "machine."},
   };
   return variables;
 }
