@@ -103,11 +103,12 @@ rlimit raise_file_limit(int pes) {
   rlimit limit{};
   check(::getrlimit(RLIMIT_NOFILE, &limit), "read the limit of open files");
   const rlim_t needed = kOwnFiles + kFilesOfPe * static_cast<rlim_t>(pes);
-  if (allow_descriptors(needed) < needed) {
+  const std::size_t allowed = allow_descriptors(needed);
+  if (allowed < needed) {
     give_up(
         "cannot start {} PEs: oshrun needs {} open files for that and may have {}; raise the limit "
         "(ulimit -Hn) or start fewer",
-        pes, needed, limit.rlim_max);
+        pes, needed, allowed);
   }
   return limit;
 }
