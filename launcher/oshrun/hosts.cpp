@@ -163,7 +163,7 @@ Words command_of_open_mpi(const FoundLauncher& launcher, const Options& options)
     words.insert(words.end(), more.begin(), more.end());
   };
   if (options.allow_root) add({"--allow-run-as-root"});
-  if (!launcher.way.empty()) add({"--dvm-uri", "file:" + launcher.way});
+  if (!launcher.argument.empty()) add({"--dvm-uri", "file:" + launcher.argument});
   add(options.hosts.empty() ? words_of_file(options) : words_of_hosts(options));
   if (options.oversubscribe)
     add(is_mpirun ? Words{"--oversubscribe"} : Words{"--map-by", ":OVERSUBSCRIBE"});
@@ -231,7 +231,7 @@ int hand_over(const Options& options) {
   if (is_pe) forget_outer_identity();
   const FoundLauncher launcher = choose_launcher(options);
   const auto make_command = [&] {
-    return launcher.program == "srun" ? command_of_srun(launcher.way, options)
+    return launcher.program == "srun" ? command_of_srun(launcher.argument, options)
                                       : command_of_open_mpi(launcher, options);
   };
   std::string line = "oshrun: several machines:";

@@ -21,8 +21,8 @@ int hand_over(const Options& options);
 // --- Its steps -------------------------------------------------------------------------------
 
 struct FoundLauncher {
-  std::string program;  // prun, srun, prterun or mpirun, which is Open MPI's
-  std::string way;      // prun: the file that leads to its DVM; srun: its --mpi; else empty
+  std::string program;   // prun, srun, prterun or mpirun, which is Open MPI's
+  std::string argument;  // prun: the file that leads to its DVM; srun: its --mpi; else empty
 };
 
 // The first of the launchers that is there and can do what the options ask: a DVM of PRRTE's that

@@ -65,7 +65,7 @@ struct PlaceById {
   int pe;
   int n_pes;
   UniqueId id;
-  bool is_host;  // this process has made the id
+  bool is_maker;  // this process has made the id
 };
 LauncherClient& connect_by_unique_id(Job& job, const PlaceById& place, double timeout_seconds);
 

@@ -101,7 +101,7 @@ class UniqueIdClient final : public LauncherClient {
   [[noreturn]] void end_alone();
 
   const double timeout_seconds_;  // of an answer
-  const bool is_host_;
+  const bool is_maker_;
   const std::string where_;
   const int fd_;
   const pid_t process_ = getpid();
@@ -117,7 +117,7 @@ class UniqueIdClient final : public LauncherClient {
 
 UniqueIdClient::UniqueIdClient(Job& job, const PlaceById& place, double timeout_seconds)
     : timeout_seconds_(timeout_seconds),
-      is_host_(place.is_host),
+      is_maker_(place.is_maker),
       where_(text_of_place(place.id)),
       fd_(connect_to(place.id, timeout_seconds)) {
   set_up_connection(fd_);
@@ -126,7 +126,7 @@ UniqueIdClient::UniqueIdClient(Job& job, const PlaceById& place, double timeout_
   const Body hello = Body()
                          .add(static_cast<std::uint32_t>(job.n_pes))
                          .add(static_cast<std::uint32_t>(job.pe))
-                         .add(is_host_ ? 1U : 0U)
+                         .add(is_maker_ ? 1U : 0U)
                          .add(identity_of_host())
                          .add(name_of_process());
   const std::string welcome =
@@ -206,7 +206,7 @@ void UniqueIdClient::end_use(double timeout_seconds) {
 void UniqueIdClient::abort(int status, const char*) {
   if (getpid() != process_ || aborts_.exchange(true)) return;
   send(MessageKind::abort, Body().add(static_cast<std::uint32_t>(status)));
-  for (int i = 0; i < 2000 && is_host_ && !is_ended_; ++i) usleep(1000);
+  for (int i = 0; i < 2000 && is_maker_ && !is_ended_; ++i) usleep(1000);
 }
 
 void UniqueIdClient::send(MessageKind kind, const Body& body) {

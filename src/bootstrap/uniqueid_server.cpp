@@ -43,7 +43,7 @@ struct Guest {
   Clock::time_point came = Clock::now();
   bool has_token = false;
   int pe = -1;  // since its hello
-  bool is_host = false;
+  bool is_maker = false;
   bool is_active = false;
   In in = In::nothing;
   std::string machine, name;
@@ -52,10 +52,10 @@ struct Guest {
 
 // The PE of this process may end it, and with it this thread, as soon as it has heard.
 template <typename Call>
-void for_each_host_last(const std::vector<Guest*>& guests, Call call) {
-  for (const bool are_hosts : {false, true})
+void for_each_maker_last(const std::vector<Guest*>& guests, Call call) {
+  for (const bool are_makers : {false, true})
     for (Guest* guest : guests)
-      if (guest->is_host == are_hosts) call(*guest);
+      if (guest->is_maker == are_makers) call(*guest);
 }
 
 class MeetingPoint {
@@ -224,7 +224,7 @@ void MeetingPoint::answer(Guest& guest, const Message& message) {
 
 void MeetingPoint::welcome(Guest& guest, BodyReader body) {
   const std::uint32_t n_pes = body.number(), pe = body.number();
-  guest.is_host = body.number() == 1;
+  guest.is_maker = body.number() == 1;
   guest.machine = body.text();
   guest.name = body.text();
   if (n_pes == 0 || n_pes > kMostPes || pe >= n_pes) return drop(guest);
@@ -276,7 +276,7 @@ void MeetingPoint::meet(Guest& guest, In what) {
   for (const Guest* other : pes_)
     if (!other || other->in != what) return;
   for (Guest* other : pes_) other->in = In::nothing;
-  for_each_host_last(pes_, [&](Guest& other) {
+  for_each_maker_last(pes_, [&](Guest& other) {
     send(other, what == In::goodbye ? MessageKind::all_idle : MessageKind::met);
   });
 }
@@ -314,7 +314,7 @@ void MeetingPoint::end_job(std::uint32_t status, const std::string& text) {
   std::vector<Guest*> pes;
   for (Guest& guest : guests_)
     if (guest.pe >= 0) pes.push_back(&guest);
-  for_each_host_last(pes, [&](Guest& guest) { send(guest, MessageKind::ended, end_); });
+  for_each_maker_last(pes, [&](Guest& guest) { send(guest, MessageKind::ended, end_); });
 }
 
 std::string MeetingPoint::text_of(const Guest& guest) const {

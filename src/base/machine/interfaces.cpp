@@ -79,7 +79,7 @@ bool is_bridge(const std::string& name) {
 }
 
 // The less the better, for a job over several machines.
-int rank_of(const Interface& one) {
+int preference_of(const Interface& one) {
   if (one.is_loopback) return 4;
   if (one.is_virtual) return one.leads_outward ? 2 : 3;
   return one.leads_outward ? 0 : 1;
@@ -139,9 +139,10 @@ std::optional<Interface> choose_interface(const std::vector<Interface>& all,
     *error = fmt::format("TCP finds no network device \"{}\"; it finds {}", name, names_of(all));
     return std::nullopt;
   }
-  const auto best = std::min_element(
-      all.begin(), all.end(),
-      [](const Interface& one, const Interface& other) { return rank_of(one) < rank_of(other); });
+  const auto best =
+      std::min_element(all.begin(), all.end(), [](const Interface& one, const Interface& other) {
+        return preference_of(one) < preference_of(other);
+      });
   if (best != all.end()) return *best;
   *error = "no network is up; ip link set lo up";
   return std::nullopt;
