@@ -31,10 +31,10 @@ bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
                                   "MPI_LOCALNRANKS", "PRRTE_", "ORTE_"}) {
     if (name.starts_with(family)) return true;
   }
-  const auto& ours = oshrun_variables();
-  return std::any_of(ours.begin(), ours.end(), [&](const OshrunVariable& variable) {
-    return variable.name == name.substr(0, name.find('='));
-  });
+  return std::any_of(std::begin(kOshrunVariables), std::end(kOshrunVariables),
+                     [&](const OshrunVariable& variable) {
+                       return variable.name == name.substr(0, name.find('='));
+                     });
 }
 
 void apply_export(Environment& environment, const std::string& text) {

@@ -111,8 +111,7 @@ bool goes_along(std::string_view variable) {
     if (variable.starts_with(family)) return true;
   }
   const std::string_view name = variable.substr(0, variable.find('='));
-  const auto& others = library_variables();
-  return std::any_of(others.begin(), others.end(),
+  return std::any_of(std::begin(kLibraryVariables), std::end(kLibraryVariables),
                      [&](const LibraryVariable& other) { return other.name == name; });
 }
 

@@ -353,7 +353,7 @@ TEST(LibraryVariables, AreNamedWhereTheyAreWrong) {
 }
 
 TEST(LibraryVariables, ReadAsVariablesThatThereAre) {
-  for (const LibraryVariable& other : library_variables()) {
+  for (const LibraryVariable& other : kLibraryVariables) {
     const auto variables = environment_variables();
     EXPECT_TRUE(std::any_of(variables.begin(), variables.end(), [&](const Variable& variable) {
       return variable.name == other.ours;

@@ -302,7 +302,7 @@ struct NameFor {
 std::vector<NameFor> names_for(std::string_view ours, NamesOf library) {
   std::vector<NameFor> names{{std::string(ours)}};
   if (std::string alias = alias_of(ours); !alias.empty()) names.push_back({std::move(alias)});
-  for (const LibraryVariable& other : library_variables())
+  for (const LibraryVariable& other : kLibraryVariables)
     if (other.library == library && other.ours == ours)
       names.push_back({std::string(other.name), other.on_top});
   return names;

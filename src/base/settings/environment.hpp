@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,8 +93,6 @@ struct Environment {
 #include "base/settings/environment_table.hpp"
 #undef X
 };
-
-using GetEnv = std::function<const char*(const char*)>;
 
 // Fills `out`; variables that are not set keep what `out` has. On error the answer is one line
 // (without "meshmem: ") that names the variable, its value and what is accepted; `out` is unchanged

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/settings/environment.hpp"
 
@@ -93,15 +94,16 @@ std::string table_of(bool for_tests) {
 
 std::vector<std::string> unknown_variables(const char* const* entries) {
   const auto variables = environment_variables();
-  const auto& launched = oshrun_variables();
   const auto has = [](const auto& rows, std::string_view name) {
-    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+    return std::any_of(std::begin(rows), std::end(rows),
+                       [&](const auto& row) { return row.name == name; });
   };
   std::vector<std::string> unknown;
   for (; entries != nullptr && *entries != nullptr; ++entries) {
     const std::string_view entry = *entries;
     const std::string_view name = entry.substr(0, entry.find('='));
-    if (!name.starts_with("MESHMEM_") || has(variables, name) || has(launched, name)) continue;
+    if (!name.starts_with("MESHMEM_") || has(variables, name) || has(kOshrunVariables, name))
+      continue;
     unknown.emplace_back(name);
   }
   return unknown;
@@ -117,7 +119,7 @@ std::string environment_help() {
     help += wrapped(fmt::format("Default: {}.", variable.default_value));
   }
   help += "\nSet by oshrun for the programs it starts:\n";
-  for (const OshrunVariable& variable : oshrun_variables()) {
+  for (const OshrunVariable& variable : kOshrunVariables) {
     help += fmt::format("\n  {}\n{}", variable.name, wrapped(variable.text));
   }
   return help;
@@ -129,12 +131,12 @@ std::string environment_markdown() {
   page += kPageRules;
   page += kPageOthers;
   page += "| of | variable | is read as |\n|---|---|---|\n";
-  for (const LibraryVariable& variable : library_variables())
+  for (const LibraryVariable& variable : kLibraryVariables)
     page +=
         fmt::format("| {} | `{}` | `{}` |\n", variable.library_name, variable.name, variable.ours);
   page += "\n## Set by oshrun\n\nFor the programs that it starts.\n\n";
   page += "| variable | what it says |\n|---|---|\n";
-  for (const OshrunVariable& variable : oshrun_variables()) {
+  for (const OshrunVariable& variable : kOshrunVariables) {
     page += fmt::format("| `{}` | {} |\n", variable.name, variable.text);
   }
   page += kPageTests;

@@ -35,14 +35,9 @@ constexpr LauncherVariables kLaunchers[] = {
     {kOshrunPes, {kOshrunPes, nullptr}},
 };
 
-// In those libraries a size is what a program's large blocks take: what alignment and small blocks
-// take comes on top.
-constexpr std::size_t kOnTop = std::size_t{16} << 20;
-
 }  // namespace
 
-std::optional<std::string> launcher_without_server(
-    const std::function<const char*(const char*)>& get_env) {
+std::optional<std::string> launcher_without_server(const GetEnv& get_env) {
   for (const LauncherVariables& launcher : kLaunchers) {
     const char* rank = get_env(launcher.rank);
     if (!rank) continue;
@@ -61,8 +56,7 @@ std::optional<std::string> launcher_without_server(
   return std::nullopt;
 }
 
-std::optional<std::string> contradiction_of_oshrun(
-    int n_pes, const std::function<const char*(const char*)>& get_env) {
+std::optional<std::string> contradiction_of_oshrun(int n_pes, const GetEnv& get_env) {
   const char* text = get_env(kOshrunPes);
   const long started = text ? std::atol(text) : 0;
   if (started < 1 || started == n_pes) return std::nullopt;
@@ -79,19 +73,17 @@ bool names_pmix_server(const char* const* entries) {
   return false;
 }
 
-bool names_pmi_connection(const std::function<const char*(const char*)>& get_env) {
+bool names_pmi_connection(const GetEnv& get_env) {
   return get_env("PMI_FD") != nullptr && get_env("PMI_RANK") != nullptr &&
          get_env("PMI_SIZE") != nullptr;
 }
 
-bool names_launcher(const char* const* entries,
-                    const std::function<const char*(const char*)>& get_env) {
+bool names_launcher(const char* const* entries, const GetEnv& get_env) {
   return names_pmix_server(entries) || names_pmi_connection(get_env);
 }
 
 // oshrun's own first: programs that it starts inherit those of launchers around it.
-int processes_of_launcher(const char* const* entries,
-                          const std::function<const char*(const char*)>& get_env) {
+int processes_of_launcher(const char* const* entries, const GetEnv& get_env) {
   if (!names_launcher(entries, get_env)) return 0;
   for (const char* name : {kOshrunPes, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     if (const char* size = get_env(name)) return std::max(std::atoi(size), 0);
@@ -102,37 +94,6 @@ std::optional<std::string> refuse_foreign_environment() {
   if (getauxval(AT_SECURE) == 0) return std::nullopt;
   return "this program is set-uid, set-gid or has file capabilities, and its environment may be "
          "another user's: meshmem does not start in it; take that bit or capability away";
-}
-
-const std::vector<OshrunVariable>& oshrun_variables() {
-  static const std::vector<OshrunVariable> variables = {
-      {"MESHMEM_OUTPUT_TTY",
-       "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
-       "pipe to oshrun may still draw a progress bar."},
-      {"MESHMEM_ERROR_TTY", "The same of the errors of oshrun."},
-      {"MESHMEM_OSHRUN_PES",
-       "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
-       "reaches, such as that of another launcher in between, says another number."},
-      {"MESHMEM_OSHRUN_FAKE_NODES",
-       "For tests of the library itself: oshrun tells the PEs apart as if they were on this many "
-       "machines. They share this one's memory, but reach each other's as if it were far away."},
-      {"MESHMEM_OSHRUN_STATUS",
-       "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
-       "Without it, as under other launchers, they write it to memory of their own."},
-      {"MESHMEM_OSHRUN_RECORD",
-       "Where PE 0 tells the oshrun that started a job over several machines that the job has "
-       "begun and that it has ended well. Other launchers may report success after they lost a "
-       "machine."},
-  };
-  return variables;
-}
-
-const std::vector<LibraryVariable>& library_variables() {
-  static const std::vector<LibraryVariable> variables = {
-      {NamesOf::nvshmem, "NVSHMEM", "NVSHMEM_SYMMETRIC_SIZE", "MESHMEM_DEVICE_HEAP_SIZE", kOnTop},
-      {NamesOf::rocshmem, "rocSHMEM", "ROCSHMEM_HEAP_SIZE", "MESHMEM_DEVICE_HEAP_SIZE", kOnTop},
-  };
-  return variables;
 }
 
 }  // namespace meshmem

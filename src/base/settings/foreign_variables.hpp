@@ -12,18 +12,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace meshmem {
 
+using GetEnv = std::function<const char*(const char*)>;
+
 // "PMI_SIZE=4 says that this is one of 4 processes", or nullopt if this process stands alone.
-std::optional<std::string> launcher_without_server(
-    const std::function<const char*(const char*)>& get_env);
+std::optional<std::string> launcher_without_server(const GetEnv& get_env);
 
 // "MESHMEM_OSHRUN_PES=4 says ...", if oshrun started another number of PEs than the job has that
 // the PMIx server knows.
-std::optional<std::string> contradiction_of_oshrun(
-    int n_pes, const std::function<const char*(const char*)>& get_env);
+std::optional<std::string> contradiction_of_oshrun(int n_pes, const GetEnv& get_env);
 
 // Whether a launcher has said in `entries` (NAME=VALUE, ended by a null pointer) where its PMIx
 // server is. Without that PMIx would look for the server of a machine in the folder for temporary
@@ -32,16 +31,14 @@ bool names_pmix_server(const char* const* entries);
 
 // Whether a launcher has handed over a connection for PMI-1, and said who this process is (PMI_FD,
 // PMI_RANK, PMI_SIZE).
-bool names_pmi_connection(const std::function<const char*(const char*)>& get_env);
+bool names_pmi_connection(const GetEnv& get_env);
 
 // Whether a launcher that can be reached has started this process, by either protocol.
-bool names_launcher(const char* const* entries,
-                    const std::function<const char*(const char*)>& get_env);
+bool names_launcher(const char* const* entries, const GetEnv& get_env);
 
 // How many processes the launcher has started that can be asked, as far as its variables say; 0:
 // they do not, or there is none.
-int processes_of_launcher(const char* const* entries,
-                          const std::function<const char*(const char*)>& get_env);
+int processes_of_launcher(const char* const* entries, const GetEnv& get_env);
 
 // Why this process must not start by its environment, or nullopt. The caller of a set-uid program
 // must not choose what PMIx loads nor which file is read as whose.
@@ -52,7 +49,25 @@ struct OshrunVariable {
   std::string_view name;
   std::string_view text;
 };
-const std::vector<OshrunVariable>& oshrun_variables();
+inline constexpr OshrunVariable kOshrunVariables[] = {
+    {"MESHMEM_OUTPUT_TTY",
+     "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
+     "pipe to oshrun may still draw a progress bar."},
+    {"MESHMEM_ERROR_TTY", "The same of the errors of oshrun."},
+    {"MESHMEM_OSHRUN_PES",
+     "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
+     "reaches, such as that of another launcher in between, says another number."},
+    {"MESHMEM_OSHRUN_FAKE_NODES",
+     "For tests of the library itself: oshrun tells the PEs apart as if they were on this many "
+     "machines. They share this one's memory, but reach each other's as if it were far away."},
+    {"MESHMEM_OSHRUN_STATUS",
+     "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
+     "Without it, as under other launchers, they write it to memory of their own."},
+    {"MESHMEM_OSHRUN_RECORD",
+     "Where PE 0 tells the oshrun that started a job over several machines that the job has "
+     "begun and that it has ended well. Other launchers may report success after they lost a "
+     "machine."},
+};
 
 // Under whose names a program starts.
 enum class NamesOf { openshmem, nvshmem, rocshmem };
@@ -66,7 +81,13 @@ struct LibraryVariable {
   std::string_view ours;
   std::size_t on_top;  // bytes that are added to what it says
 };
-const std::vector<LibraryVariable>& library_variables();
+// There a size is what a program's large blocks take: what alignment and small blocks take comes on
+// top.
+inline constexpr std::size_t kOnTop = std::size_t{16} << 20;
+inline constexpr LibraryVariable kLibraryVariables[] = {
+    {NamesOf::nvshmem, "NVSHMEM", "NVSHMEM_SYMMETRIC_SIZE", "MESHMEM_DEVICE_HEAP_SIZE", kOnTop},
+    {NamesOf::rocshmem, "rocSHMEM", "ROCSHMEM_HEAP_SIZE", "MESHMEM_DEVICE_HEAP_SIZE", kOnTop},
+};
 
 }  // namespace meshmem
 
