@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1).
+// Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1). A context is a handle and nothing
+// else (core/call.hpp), so its options change nothing.
 // Invariant: what a routine is to return holds the invalid team or context until it has succeeded.
+#include <atomic>
+#include <cstdint>
+
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "library/splits.hpp"
@@ -21,6 +25,19 @@ Team* team_named(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);
   if (team) team->begin_call(routine);
   return team;
+}
+
+// A number is never given twice.
+shmem_ctx_t make_context(shmem_team_t team) {
+  static std::atomic<std::uintptr_t> last_number{0};
+  const std::uintptr_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  return reinterpret_cast<shmem_ctx_t>((number << kContextTeamBits) + number_of(team));
+}
+
+void require_context(shmem_ctx_t ctx, const char* routine) {
+  if (ctx == SHMEM_CTX_INVALID) return;
+  require_active(routine);
+  if (!runtime().teams().find(team_handle_of(ctx))) CallInContext{routine, ctx}.refuse_context();
 }
 
 }  // namespace
@@ -76,16 +93,16 @@ MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
   if (Team* team = team_named(handle, "shmem_team_destroy")) destroy_team(*team);
 }
 
-MESHMEM_ENTRY(int, team_create_ctx, (shmem_team_t handle, long options, shmem_ctx_t* ctx)) {
+MESHMEM_ENTRY(int, team_create_ctx, (shmem_team_t handle, long, shmem_ctx_t* ctx)) {
   *ctx = SHMEM_CTX_INVALID;
   if (!team_of(handle, "shmem_team_create_ctx")) return 1;
-  *ctx = runtime().contexts().add(handle, options);
+  *ctx = make_context(handle);
   return 0;
 }
 
-MESHMEM_ENTRY(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+MESHMEM_ENTRY(int, ctx_create, (long, shmem_ctx_t* ctx)) {
   require_active("shmem_ctx_create");
-  *ctx = runtime().contexts().add(SHMEM_TEAM_WORLD, options);
+  *ctx = make_context(SHMEM_TEAM_WORLD);
   return 0;
 }
 
@@ -94,7 +111,6 @@ MESHMEM_ENTRY(void, ctx_destroy, (shmem_ctx_t ctx)) {
   if (ctx == SHMEM_CTX_INVALID) return;
   if (ctx == SHMEM_CTX_DEFAULT) fatal("shmem_ctx_destroy: the default context cannot be destroyed");
   complete_transfers("shmem_ctx_destroy");
-  runtime().contexts().remove(ctx);
 }
 
 MESHMEM_ENTRY(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
@@ -102,5 +118,19 @@ MESHMEM_ENTRY(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
   *team = team_handle_of(ctx);  // SHMEM_CTX_INVALID has SHMEM_TEAM_INVALID
   return ctx == SHMEM_CTX_INVALID ? 1 : 0;
 }
+
+// Sessions (section 9.9) and shmem_pcontrol (section 10) are hints of a program about itself, and
+// change no result. A batch allows the library to delay and to gather what crosses a network.
+// Transfers here are stores of the calling thread or entries of a stream, and gain nothing by a
+// delay. shmem_pcontrol is for a tool that stands in front of the library.
+MESHMEM_ENTRY(void, ctx_session_start,
+              (shmem_ctx_t ctx, long, const shmem_ctx_session_config_t*, long)) {
+  require_context(ctx, "shmem_ctx_session_start");
+}
+MESHMEM_ENTRY(void, ctx_session_stop, (shmem_ctx_t ctx)) {
+  require_context(ctx, "shmem_ctx_session_stop");
+}
+
+MESHMEM_ENTRY(void, pcontrol, (int, ...)) {}
 
 }  // namespace meshmem

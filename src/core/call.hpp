@@ -7,6 +7,8 @@
 #ifndef MESHMEM_CORE_CALL_HPP_
 #define MESHMEM_CORE_CALL_HPP_
 
+#include <cstdint>
+
 #include "core/runtime.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/address_map.hpp"
@@ -25,6 +27,17 @@ struct Call {
   const char* routine;
   int world_pe(int pe) const { return pe; }
 };
+
+// Within a node every put is a store of the calling thread, so a context holds no queue. It is the
+// team whose PE numbers its calls use: (unique number << 16) + the team's handle, so that a kernel
+// too finds the team without asking. SHMEM_CTX_DEFAULT is number 0 of SHMEM_TEAM_WORLD.
+inline constexpr int kContextTeamBits = 16;
+static_assert(kMaxTeams < 1 << kContextTeamBits);
+
+inline shmem_team_t team_handle_of(shmem_ctx_t context) {
+  constexpr std::uintptr_t kMask = (std::uintptr_t{1} << kContextTeamBits) - 1;
+  return reinterpret_cast<shmem_team_t>(reinterpret_cast<std::uintptr_t>(context) & kMask);
+}
 
 struct CallInContext {
   const char* routine;

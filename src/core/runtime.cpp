@@ -218,7 +218,6 @@ void Runtime::close() {
   kernel_proxy_.close();
   job_.meet("finalize");  // what streams and kernels of any PE had under way has come until then
   devices_.close();
-  contexts_.remove_all();
   job_.memory().mine().highest_sequence = teams_->highest_sequence();
   teams_.reset();
   address_map.n_pes = 0;

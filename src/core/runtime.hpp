@@ -3,8 +3,8 @@
 // The one object that is the library's state in this process: from the first shmem_init to the last
 // shmem_finalize.
 // Invariant: the connection to the launcher, the arena and the place of the static data are made
-// once a process and stay until it ends. Heap, teams and contexts live from a first init to its
-// last finalize. Called by api/.
+// once a process and stay until it ends. Heap and teams live from a first init to its last
+// finalize. Called by api/.
 #ifndef MESHMEM_CORE_RUNTIME_HPP_
 #define MESHMEM_CORE_RUNTIME_HPP_
 
@@ -17,7 +17,6 @@
 
 #include "base/settings/environment.hpp"
 #include "core/active_set_teams.hpp"
-#include "core/context.hpp"
 #include "core/devices.hpp"
 #include "core/job_connection.hpp"
 #include "core/kernel_proxy.hpp"
@@ -34,7 +33,7 @@ class Runtime {
   std::optional<std::string> enter();
   // Whose variables count beside our own for the next enter(), which reads them unless one has.
   void read_variables_of(NamesOf names) { names_of_ = names; }
-  // One user less: a barrier, and with the last one heap, teams and contexts end.
+  // One user less: a barrier, and with the last one heap and teams end.
   void leave();
   // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which
   // may still come: by a destructor, or what was registered before the library.
@@ -65,7 +64,6 @@ class Runtime {
   }
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
-  ContextTable& contexts() { return contexts_; }
   KernelProxy& kernel_proxy() { return kernel_proxy_; }
   // The proxy's thread. It runs where there are PEs on other nodes, and devices.
   Proxy& proxy() { return kernel_proxy_.thread(); }
@@ -106,7 +104,6 @@ class Runtime {
   Team* world_ = nullptr;
   std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
   ActiveSetTeams active_set_teams_;
-  ContextTable contexts_;
   KernelProxy kernel_proxy_;
 };
 

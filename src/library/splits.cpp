@@ -36,10 +36,9 @@ bool is_valid(const Triplet& triplet, const Team& parent) {
   return last >= 0 && last < parent.n;
 }
 
-// Combines all PEs' offers. Returns true if another thread of some PE is making a team, so that the
-// caller has to try again.
-bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed) {
-  agreed = offer;
+// Combines the offers of all PEs of the parent.
+TeamTable::Offer combine(Team& parent, const TeamTable::Offer& offer) {
+  TeamTable::Offer agreed = offer;
   const Reduction op{&TeamTable::combine_offers, sizeof offer};
   const Collective call = combining(CollectiveKind::reduce, op, &agreed, &offer, 1);
   if (!parent.is_on_one_node()) {
@@ -47,17 +46,18 @@ bool agree(Team& parent, const TeamTable::Offer& offer, TeamTable::Offer& agreed
   } else if (parent.n > 1) {
     by_messages::run(parent, call);
   }
-  return agreed.busy && !agreed.invalid;
+  return agreed;
 }
 
-// Waits until all PEs of the parent offer slots in the same split, and returns what they agree on.
-// The caller then calls end_offer().
+// Waits until no other thread of any PE is making a team, and returns what the PEs agree on. The
+// caller then calls end_offer().
 TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   TeamTable& teams = runtime().teams();
   for (;;) {
-    TeamTable::Offer offer = teams.offer(parent.slot), agreed;
+    TeamTable::Offer offer = teams.offer(parent.slot);
     offer.invalid = valid ? 0 : 1;
-    if (!agree(parent, offer, agreed)) return agreed;
+    const TeamTable::Offer agreed = combine(parent, offer);
+    if (!agreed.busy || agreed.invalid) return agreed;
     teams.end_offer(parent.slot, false);
     std::this_thread::yield();
   }
@@ -123,12 +123,10 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
 }
 
 void destroy_team(Team& team) {
-  const shmem_team_t handle = handle_of(team.slot);
   if (team.is_predefined) fatal("{}: a predefined team cannot be destroyed", team.routine());
   expect_same_call(team, "");
   if (team.mark) team.mark->wait(team.routine());
   sync(team);
-  runtime().contexts().remove_all_of(handle);
   runtime().remove_team(team);
 }
 

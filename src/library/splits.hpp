@@ -30,7 +30,7 @@ struct Split2d {
 };
 int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column);
 
-// Ends the team with its contexts, once all members are here. A predefined team ends the job.
+// Ends the team and its contexts, once all members are here. A predefined team ends the job.
 void destroy_team(Team& team);
 
 }  // namespace meshmem
