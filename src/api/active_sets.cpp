@@ -3,22 +3,57 @@
 // Collectives of active sets (OpenSHMEM 1.6, section 9.9, deprecated): those of the team that the
 // library keeps for the set.
 // Invariant: pSync and pWrk are neither read nor written. Only members of a set take part, also
-// when its team is made.
+// when its team is made. A PE that is not a member, or that gives an impossible set, ends the job.
 #include "api/entry.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
-#include "library/active_set_team.hpp"
 #include "memory/argument_checks.hpp"
 #include "one_sided/completion.hpp"
 
 namespace meshmem {
 namespace {
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_set(const ActiveSet& set, const char* routine) {
+  const std::string name =
+      fmt::format("PE_start {}, logPE_stride {}, PE_size {}", set.start, set.log_stride, set.size);
+  const auto n = static_cast<int>(address_map.n_pes);
+  if (!set.is_within(n)) fatal("{}: {} is not an active set of PEs 0..{}", routine, name, n - 1);
+  if (!set.contains(address_map.my_pe))
+    fatal("{}: this PE is not in the active set {}", routine, name);
+  fatal("{}: {} different active sets have been used, and no more are possible; make teams instead",
+        routine, kActiveSetSlots);
+}
+
+void check_set(const ActiveSet& set, const char* routine) {
+  if (!set.is_within(static_cast<int>(address_map.n_pes)) || !set.contains(address_map.my_pe))
+      [[unlikely]]
+    refuse_set(set, routine);
+}
+
+// The root of a broadcast is one of the set, and so is this PE.
+void require_root(const ActiveSet& set, int root, const char* routine) {
+  require_active(routine);
+  check_set(set, routine);
+  if (root < 0 || root >= set.size)
+    fatal("{}: PE_root {} is not in 0..{} of the active set", routine, root, set.size - 1);
+}
+
+// For one call of `routine`, which has found nothing wrong: the first one may wait for the other
+// members.
 Team& team_of_set(const ActiveSet& set, const char* routine) {
   require_active(routine);
-  return active_set_team(set, routine);
+  check_set(set, routine);
+  Team* team = runtime().active_set_teams().team_of(set, [routine](Team& made) {
+    made.begin_call(routine);
+    // No kernel of a member writes to another's flags before they are cleared.
+    if (runtime().has_devices()) sync(made);
+  });
+  if (!team) [[unlikely]]
+    refuse_set(set, routine);
+  team->begin_call(routine);
+  return *team;
 }
 
 void run_on_set(const ActiveSet& set, const char* routine, const Collective& call) {
@@ -30,7 +65,6 @@ template <typename E>
 void set_broadcast(const char* routine, void* dest, const void* source, std::size_t nelems,
                    int PE_root, int PE_start, int logPE_stride, int PE_size, long*) {
   const ActiveSet set{PE_start, logPE_stride, PE_size};
-  require_active(routine);
   require_root(set, PE_root, routine);
   Collective call = moving(CollectiveKind::broadcast, dest, source,
                            bytes_of(routine, nelems, sizeof(E)), PE_root);
