@@ -8,6 +8,7 @@
 #define MESHMEM_CORE_MEMORY_OF_CALL_HPP_
 
 #include <cstddef>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,12 @@ namespace meshmem {
 // Destroyed when the work of the call is on the stream.
 class MemoryOfCall {
  public:
-  MemoryOfCall(const char* routine, hipStream_t stream)
+  MemoryOfCall(const char* routine, hipStream_t stream, std::initializer_list<UsedRange> used = {})
       : is_kept_(runtime().environment().check == Check::calls),
         routine_(routine),
-        stream_(stream) {}
+        stream_(stream) {
+    for (const auto& [address, bytes] : used) add(address, bytes);
+  }
   MemoryOfCall(const MemoryOfCall&) = delete;
   MemoryOfCall& operator=(const MemoryOfCall&) = delete;
   ~MemoryOfCall() {

@@ -72,19 +72,15 @@ void hand_over(const StreamCall& call, const ProxyCommand& command, ProxyEnd end
                    [&] { return device::launch_proxy_command(command, end, call.stream); });
 }
 
-void put_far(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
-  ProxyCommand command = far_command(call.routine, ProxyOp::put, dest, bytes, pe);
-  command.word[1] = number_of(source);
-  command.word[2] = bytes;
-  hand_over(call, command, ProxyEnd::source_is_free);
-}
-
-void get_far(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
-  ProxyCommand command = far_command(call.routine, ProxyOp::get, source, bytes, pe);
+// A put or a get.
+void transfer_far(const StreamCall& call, ProxyOp op, void* dest, const void* source,
+                  std::size_t bytes, int pe) {
+  const bool is_put = op == ProxyOp::put;
+  ProxyCommand command = far_command(call.routine, op, is_put ? dest : source, bytes, pe);
   command.word[0] = number_of(dest);
   command.word[1] = number_of(source);
   command.word[2] = bytes;
-  hand_over(call, command, ProxyEnd::done);
+  hand_over(call, command, is_put ? ProxyEnd::source_is_free : ProxyEnd::done);
 }
 
 ProxyCommand signal_command(const char* routine, ProxyOp op, const Signal& signal, int pe) {
@@ -148,20 +144,16 @@ void require_own_stream(const char* routine, hipStream_t stream) {
 
 void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
-  MemoryOfCall memory(call.routine, call.stream);
-  memory.add(dest, bytes);
-  memory.add(source, bytes);
-  if (is_far(call.routine, pe)) return put_far(call, dest, source, bytes, pe);
+  const MemoryOfCall memory(call.routine, call.stream, {{dest, bytes}, {source, bytes}});
+  if (is_far(call.routine, pe)) return transfer_far(call, ProxyOp::put, dest, source, bytes, pe);
   copy_on_stream(call.routine, end_at_pe(call.routine, dest, bytes, pe), end_here(source), bytes,
                  my_device(), call.stream);
 }
 
 void get(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return check_pe(address_map, pe, call.routine);
-  MemoryOfCall memory(call.routine, call.stream);
-  memory.add(dest, bytes);
-  memory.add(source, bytes);
-  if (is_far(call.routine, pe)) return get_far(call, dest, source, bytes, pe);
+  const MemoryOfCall memory(call.routine, call.stream, {{dest, bytes}, {source, bytes}});
+  if (is_far(call.routine, pe)) return transfer_far(call, ProxyOp::get, dest, source, bytes, pe);
   copy_on_stream(call.routine, end_here(dest), end_at_pe(call.routine, source, bytes, pe), bytes,
                  my_device(), call.stream);
 }
@@ -169,10 +161,9 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
-  MemoryOfCall memory(call.routine, call.stream);
-  memory.add(dest, bytes);
-  memory.add(source, bytes);
-  memory.add(signal.address, sizeof *signal.address);
+  const MemoryOfCall memory(
+      call.routine, call.stream,
+      {{dest, bytes}, {source, bytes}, {signal.address, sizeof *signal.address}});
   if (is_far(call.routine, pe)) return put_signal_far(call, dest, source, bytes, signal, pe);
   const StreamEnd to =
       bytes == 0 ? StreamEnd{dest, true} : end_at_pe(call.routine, dest, bytes, pe);
@@ -192,8 +183,7 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
 
 void update_signal(const StreamCall& call, const Signal& signal, int pe) {
   check_signal_op(call.routine, signal.op);
-  MemoryOfCall memory(call.routine, call.stream);
-  memory.add(signal.address, sizeof *signal.address);
+  const MemoryOfCall memory(call.routine, call.stream, {{signal.address, sizeof *signal.address}});
   if (is_far(call.routine, pe))
     return hand_over(call, signal_command(call.routine, ProxyOp::signal, signal, pe),
                      ProxyEnd::issued);
@@ -204,8 +194,7 @@ void update_signal(const StreamCall& call, const Signal& signal, int pe) {
 }
 
 void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe) {
-  MemoryOfCall memory(call.routine, call.stream);
-  memory.add(dest, bytes);
+  const MemoryOfCall memory(call.routine, call.stream, {{dest, bytes}});
   if (is_far(call.routine, pe)) {
     ProxyCommand command = far_command(call.routine, ProxyOp::put_inline, dest, bytes, pe);
     command.length = static_cast<std::uint8_t>(bytes);
@@ -222,8 +211,7 @@ void wait_until(const StreamCall& call, const void* variable, device::ElemType t
                 std::size_t bytes, int cmp, device::Scalar value) {
   if (!device::is_comparison(cmp))
     fatal("{}: {} is not a comparison of SHMEM_CMP_*", call.routine, cmp);
-  MemoryOfCall memory(call.routine, call.stream);
-  memory.add(variable, bytes);
+  const MemoryOfCall memory(call.routine, call.stream, {{variable, bytes}});
   const void* word = variable_for_kernels(call.routine, variable, bytes, address_map.my_pe);
   launch_on_stream(my_device(), call.routine,
                    [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
