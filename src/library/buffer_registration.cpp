@@ -36,6 +36,14 @@ struct Mapped {
   bool for_kernels;
 };
 
+// The words of all PEs.
+template <typename Words>
+std::vector<Words> gather(Team& world, const Words& mine) {
+  std::vector<Words> all(static_cast<std::size_t>(world.n));
+  by_messages::gather(world, all.data(), &mine, sizeof mine);
+  return all;
+}
+
 // Whether a part of it is symmetric already: the addresses of two buffers would be told apart by
 // nothing.
 bool overlaps_another(const void* address, std::size_t bytes) {
@@ -100,9 +108,7 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
     mine.all = mine.all && segment.mapped[index];
     mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }
-  std::vector<Mapped> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
-  for (const Mapped& one : all) {
+  for (const Mapped& one : gather(world, mine)) {
     mine.all = mine.all && one.all;
     mine.for_kernels = mine.for_kernels && one.for_kernels;
   }
@@ -125,8 +131,7 @@ Registration registration_at(const void* address) {
 
 // The same on all PEs; none where they differ.
 Registration agree_on(Team& world, Registration mine) {
-  std::vector<Registration> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
+  const std::vector<Registration> all = gather(world, mine);
   const bool same =
       std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
   return same ? mine : Registration::none;
@@ -143,8 +148,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
   expect_same_call(world, "");
   const RelaxedCapture allowed;
   const Offer mine = describe(address, bytes);
-  std::vector<Offer> offers(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, offers.data(), &mine, sizeof mine);
+  const std::vector<Offer> offers = gather(world, mine);
   if (const char* why = objection(offers)) return refuse(world, why);
   if (mine.kind == Buffer::symmetric) return 0;
 
