@@ -21,7 +21,6 @@ struct Job {
   int pe = 0;
   int n_pes = 1;
   std::vector<int> node_pes;  // PEs of this node, ascending, this one included
-  bool launched = false;      // there is a launcher that can be reached, or a unique id
   // oshrun tells the PEs apart as if they were on several nodes, for tests; they can map one arena.
   bool has_fake_nodes = false;
 };

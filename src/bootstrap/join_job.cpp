@@ -165,7 +165,6 @@ const Job& connect_to_launcher(double timeout_seconds) {
     set_identity(0);
     return this_job;
   }
-  this_job.launched = true;
   set_abort_job([](int status) { abort_job(status, "error"); });
   if (place) return this_job;
   compare_with_oshrun();
