@@ -12,7 +12,7 @@
 #include <exception>
 #include <string>
 
-#include "base/machine/standard_output.hpp"
+#include "base/machine/standard_descriptors.hpp"
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
 #include "bench/progress.hpp"

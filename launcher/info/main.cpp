@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/machine/machine.hpp"
-#include "base/machine/standard_output.hpp"
+#include "base/machine/standard_descriptors.hpp"
 #include "base/settings/environment.hpp"
 #include "base/settings/foreign_variables.hpp"
 #include "info/devices.hpp"

@@ -23,7 +23,7 @@
 #include <string_view>
 
 #include "base/machine/interfaces.hpp"
-#include "base/machine/network_library.hpp"
+#include "base/machine/loaded_libraries.hpp"
 #include "base/settings/environment.hpp"
 #include "transport/wire.hpp"
 

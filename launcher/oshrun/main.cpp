@@ -15,7 +15,6 @@
 #include <system_error>
 
 #include "base/machine/standard_descriptors.hpp"
-#include "base/machine/standard_output.hpp"
 #include "base/settings/foreign_variables.hpp"
 #include "children.hpp"
 #include "environment.hpp"

@@ -4,7 +4,7 @@
 // Invariant: what a PE did to symmetric memory under a lock, on the default context, is complete
 // before the next PE has it. The queue itself is core/lock.hpp.
 #include "api/entry.hpp"
-#include "base/waiting/polling_loop.hpp"
+#include "base/waiting/wait.hpp"
 #include "core/lock.hpp"
 #include "one_sided/completion.hpp"
 

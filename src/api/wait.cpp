@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "api/entry.hpp"
-#include "core/variable_set.hpp"
 #include "core/variable_wait.hpp"
 #include "one_sided/signal_access.hpp"
 

@@ -17,7 +17,7 @@
 #include <iterator>
 #include <new>
 
-#include "base/stack.hpp"
+#include "base/code_place.hpp"
 
 namespace meshmem {
 namespace {

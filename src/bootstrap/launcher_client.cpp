@@ -5,10 +5,10 @@
 
 #include <sys/utsname.h>
 
-#include <fstream>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/machine/machine.hpp"
 #include "base/status/own_status.hpp"
 
 namespace meshmem {
@@ -46,9 +46,7 @@ void print_end_of_wait(const Awaited& awaited, const std::string& addition) {
 std::string identity_of_host() {
   utsname name{};
   uname(&name);
-  std::string boot;  // the number that the kernel has drawn at its start
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return fmt::format("{} {}", name.nodename, boot);
+  return fmt::format("{} {}", name.nodename, boot_id());
 }
 
 }  // namespace meshmem

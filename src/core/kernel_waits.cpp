@@ -1,22 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Says what the address is that a kernel looks at. It is a variable of the program, or a flag or
-// packet of a collective, whose place in the sync slab tells the team and the sender.
-// Invariant: a team whose collective is under way is alive.
+// packet of a collective. The place of these in the sync slab tells the team and the sender: flags
+// by their index, packets by their row.
+// Invariant: finds places as TeamSync (device/sync.hpp) does. A team whose collective is under way
+// is alive.
 #include "core/kernel_waits.hpp"
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "base/status/own_status.hpp"
-#include "core/sync_wait.hpp"
 #include "gpu/device_target.hpp"
-#include "memory/place_text.hpp"
+#include "memory/address_map.hpp"
 
 namespace meshmem {
 namespace {
+
+std::optional<SyncWait> flag_wait(const device::ChannelSpace& space, std::size_t offset) {
+  if (offset < space.flags ||
+      offset - space.flags >= space.flags_of_channel() * sizeof(device::Flag))
+    return std::nullopt;
+  const std::size_t at = offset - space.flags, flag = at / sizeof(device::Flag);
+  if (flag >= space.grid_flag()) return SyncWait{};
+  const std::size_t sender = flag >= space.progress_flag()
+                                 ? flag - space.progress_flag()
+                                 : (at - sizeof(device::Flag)) / sizeof(std::uint64_t);
+  return SyncWait{static_cast<int>(sender)};
+}
+
+std::optional<SyncWait> row_wait(const device::ChannelSpace& space, std::size_t offset) {
+  for (const auto& [begin, row] :
+       {std::pair(space.packets, space.packet_row), std::pair(space.wide, space.wide_row),
+        std::pair(space.plain, space.plain_row)}) {
+    if (row == 0 || offset < begin || offset - begin >= row * space.rows()) continue;
+    return SyncWait{static_cast<int>((offset - begin) / row % space.senders)};
+  }
+  return std::nullopt;
+}
 
 KernelWaitSources* sources;
 
@@ -62,6 +86,16 @@ void* say(void* shown, const char* who, const void* awaited, std::uint64_t since
 void end(void* shown) { delete static_cast<ShownWait*>(shown); }
 
 }  // namespace
+
+std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
+                                     std::size_t offset) {
+  for (int channel = 0; channel < layout.channels_of(slot); ++channel) {
+    const device::ChannelSpace space = layout.space(slot, channel);
+    if (const auto wait = flag_wait(space, offset)) return wait;
+    if (const auto wait = row_wait(space, offset)) return wait;
+  }
+  return std::nullopt;
+}
 
 void show_waits_of_kernels(KernelWaitSources where) {
   sources =

@@ -5,7 +5,9 @@
 #ifndef MESHMEM_CORE_KERNEL_WAITS_HPP_
 #define MESHMEM_CORE_KERNEL_WAITS_HPP_
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 
 #include "core/team.hpp"
 #include "gpu/device_memory.hpp"
@@ -20,6 +22,14 @@ struct KernelWaitSources {
   const DeviceState& state;
   std::function<const Team*(int slot)> team_in;  // null where there is none
 };
+
+// Whom a kernel waits for that looks at a place of its PE's sync slab.
+struct SyncWait {
+  std::optional<int> team_pe;  // nullopt: the other blocks of its own grid
+};
+// Follows from the layout alone. nullopt: the place is not one of the team's in that slot.
+std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
+                                     std::size_t offset);
 
 // From a process's first device on.
 void show_waits_of_kernels(KernelWaitSources where);

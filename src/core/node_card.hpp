@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/machine_addresses.hpp"
+#include "base/machine/interfaces.hpp"
 #include "memory/arena.hpp"
 
 namespace meshmem {

@@ -5,8 +5,7 @@
 #include "core/spread.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
+#include <string>
 
 #include "base/error.hpp"
 #include "base/machine/machine.hpp"
@@ -31,18 +30,10 @@ int core_of_this_thread() {
 }  // namespace
 
 std::uint64_t name_of_cores(const DirectoryEntry* directory, int n_pes) {
-  char boot[64] = "";
-  std::ifstream("/proc/sys/kernel/random/boot_id").getline(boot, sizeof boot);
+  const std::string boot = boot_id();
   const cpu_set_t cores = cores_of(directory, n_pes);
-  if (boot[0] == '\0' || CPU_COUNT(&cores) == 0) return 0;
-  std::uint64_t name = 0xcbf29ce484222325;  // FNV-1a
-  const auto add = [&](const void* bytes, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i)
-      name = (name ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3;
-  };
-  add(boot, std::strlen(boot));
-  add(&cores, sizeof cores);
-  return name;
+  if (boot.empty() || CPU_COUNT(&cores) == 0) return 0;
+  return hash_of(boot + std::string(reinterpret_cast<const char*>(&cores), sizeof cores));
 }
 
 int count_cores(const DirectoryEntry* directory, int n_pes) {

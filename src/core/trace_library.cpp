@@ -6,10 +6,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
 #include "base/hooks/own_work.hpp"
-#include "base/machine/library_place.hpp"
-#include "base/stack.hpp"
+#include "base/machine/loaded_libraries.hpp"
 #include "bootstrap/job.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"

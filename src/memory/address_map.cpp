@@ -5,7 +5,6 @@
 #include "memory/address_map.hpp"
 
 #include <initializer_list>
-#include <string>
 
 #include "base/error.hpp"
 #include "memory/failed_allocation.hpp"
@@ -14,6 +13,33 @@ namespace meshmem {
 
 constinit AddressMap address_map;
 constinit AddressMap direct_map;
+
+namespace {
+
+std::string offset_text(const void* address, const char* name, std::uintptr_t base) {
+  return fmt::format("{} ({} + 0x{:x})", address, name,
+                     reinterpret_cast<std::uintptr_t>(address) - base);
+}
+
+bool is_in(const void* address, std::uintptr_t base, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) - base < bytes;
+}
+
+}  // namespace
+
+std::string place_text(const AddressMap& map, const void* address) {
+  if (is_in(address, map.heap.base, map.heap.bytes))
+    return offset_text(address, "heap", map.heap.base);
+  if (is_in(address, map.statics.base, map.statics.bytes))
+    return offset_text(address, "static data", map.statics.base);
+  if (may_be_on_device(address)) {
+    for (const DeviceSegment& segment : device_segments().all()) {
+      if (is_in(address, segment.base, segment.bytes))
+        return offset_text(address, "device memory", segment.base);
+    }
+  }
+  return fmt::format("{}", address);
+}
 
 void refuse_pe(const AddressMap& map, int pe, const char* routine) {
   if (map.n_pes == 0)

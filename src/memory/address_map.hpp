@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "gpu/device_segments.hpp"
 
@@ -131,6 +132,10 @@ DevicePlace translate_on_device(const AddressMap& map, const void* address, std:
     refuse_address(map, address, bytes, routine);
   return there;
 }
+
+// A symmetric address as messages name it, by what is the same in all PEs: "0x7f2a40000040 (heap +
+// 0x40)". The address alone where it is not symmetric.
+std::string place_text(const AddressMap& map, const void* address);
 
 }  // namespace meshmem
 

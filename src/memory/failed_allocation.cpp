@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <mutex>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
-#include "base/stack.hpp"
 
 namespace meshmem {
 namespace {

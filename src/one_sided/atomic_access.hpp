@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/waiting/polling_loop.hpp"
+#include "base/waiting/wait.hpp"
 #include "memory/address_map.hpp"
 #include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"

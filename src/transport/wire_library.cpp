@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/machine/network_library.hpp"
+#include "base/machine/loaded_libraries.hpp"
 #include "transport/tcp/tcp_wire.hpp"
 
 namespace meshmem {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the Wire of a job: meshmem's own, or that of a library (base/machine/network_library).
+// Makes the Wire of a job: meshmem's own, or that of a library (base/machine/loaded_libraries).
 // Called by start-up, in jobs with far PEs only.
 #ifndef MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 #define MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which addresses of other nodes may connect.
-#include "core/machine_addresses.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "base/machine/interfaces.hpp"
 
 namespace meshmem {
 namespace {

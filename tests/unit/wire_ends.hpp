@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "base/machine/network_library.hpp"
+#include "base/machine/interfaces.hpp"
+#include "base/machine/loaded_libraries.hpp"
 #include "child.hpp"
-#include "core/machine_addresses.hpp"
 #include "transport/wire_library.hpp"
 
 namespace meshmem {

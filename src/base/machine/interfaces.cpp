@@ -8,6 +8,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,6 +17,8 @@
 #include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "base/machine/machine.hpp"
 
 namespace meshmem {
 namespace {
@@ -91,6 +94,30 @@ std::string names_of(const std::vector<Interface>& all) {
   return text.empty() ? "none" : text;
 }
 
+// Empty: no IP address.
+std::string bytes_of(const sockaddr* address) {
+  const auto text = [](const auto& ip) {
+    return std::string(reinterpret_cast<const char*>(&ip), sizeof ip);
+  };
+  if (address == nullptr) return {};
+  if (address->sa_family == AF_INET)
+    return text(reinterpret_cast<const sockaddr_in*>(address)->sin_addr);
+  if (address->sa_family == AF_INET6)
+    return text(reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+  return {};
+}
+
+std::uint64_t name_of_network() {
+  struct stat space {};
+  const std::string boot = boot_id();
+  if (boot.empty() || stat("/proc/self/ns/net", &space) != 0) return 0;
+  return hash_of(boot + " " + std::to_string(space.st_ino));
+}
+
+bool has(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 }  // namespace
 
 std::string text_of_address(const in6_addr& address) {
@@ -146,6 +173,31 @@ std::optional<Interface> choose_interface(const std::vector<Interface>& all,
   if (best != all.end()) return *best;
   *error = "no network is up; ip link set lo up";
   return std::nullopt;
+}
+
+MachineAddresses own_addresses() {
+  MachineAddresses own{.network = name_of_network(), .all = {}};
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return own;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    std::string bytes = bytes_of(one->ifa_addr);
+    if (!bytes.empty() && !has(own.all, bytes)) own.all.push_back(std::move(bytes));
+  }
+  freeifaddrs(list);
+  return own;
+}
+
+std::vector<std::string> addresses_to_admit(const MachineAddresses& own,
+                                            const std::vector<MachineAddresses>& others) {
+  std::vector<std::string> admitted;
+  for (const MachineAddresses& other : others) {
+    const bool is_here = other.network != 0 && other.network == own.network;
+    for (const std::string& address : other.all)
+      if (is_here || !has(own.all, address)) admitted.push_back(address);
+  }
+  std::sort(admitted.begin(), admitted.end());
+  admitted.erase(std::unique(admitted.begin(), admitted.end()), admitted.end());
+  return admitted;
 }
 
 }  // namespace meshmem

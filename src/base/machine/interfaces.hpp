@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,22 @@ std::optional<Interface> choose_interface(const std::vector<Interface>& all,
 std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most);
 
 std::string text_of_address(const in6_addr& address);  // "10.0.0.1"
+
+inline constexpr std::size_t kMostIpBytes = 16;
+
+// The IP addresses of a machine, by which other nodes know its connections.
+struct MachineAddresses {
+  std::uint64_t network = 0;     // the same for nodes that share network interfaces; 0: unknown
+  std::vector<std::string> all;  // 4 or 16 bytes each, as the network has them
+};
+
+MachineAddresses own_addresses();
+
+// From where the other nodes may connect; ascending, each once. No node is admitted by an address
+// that this machine has too, as 127.0.0.1, unless it is on this machine. So strangers of this
+// machine stay out.
+std::vector<std::string> addresses_to_admit(const MachineAddresses& own,
+                                            const std::vector<MachineAddresses>& others);
 
 }  // namespace meshmem
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -104,6 +105,8 @@ double group_quota(const ReadFile& read_file, const std::string& directory) {
                parse_limit(read_file(directory + "cpu.cfs_period_us").value_or("")));
 }
 
+}  // namespace
+
 // By stdio: a stream of the C++ library throws where a file opens and cannot be read.
 std::optional<std::string> read_whole_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "re");
@@ -111,12 +114,11 @@ std::optional<std::string> read_whole_file(const std::string& path) {
   std::string text;
   char part[4096];
   for (std::size_t got; (got = std::fread(part, 1, sizeof part, file)) > 0;) text.append(part, got);
-  const bool failed = std::ferror(file);
+  const int error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  return failed ? std::nullopt : std::optional(text);
+  errno = error;
+  return error != 0 ? std::nullopt : std::optional(text);
 }
-
-}  // namespace
 
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file) {
   std::optional<std::size_t> strictest;
@@ -221,6 +223,17 @@ void go_to_one_of(const cpu_set_t& cores) {
   if (choices > 1) nanosleep(&nap, nullptr);
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0)
     debug("cannot let a thread use the cores again that it could use: {}", errno_text());
+}
+
+std::string boot_id() {
+  std::string id = read_whole_file("/proc/sys/kernel/random/boot_id").value_or("");
+  return id.substr(0, id.find('\n'));
+}
+
+std::uint64_t hash_of(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return hash;
 }
 
 double cpu_quota() { return cgroup_cpu_quota(read_whole_file); }

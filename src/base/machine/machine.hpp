@@ -13,12 +13,19 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace meshmem {
 
 // The smaller of the physical memory and the cgroup's limit.
 std::size_t machine_memory_bytes();
+
+// The number that the kernel has drawn at its start; empty: not known.
+std::string boot_id();
+
+// The same in every build: FNV-1a.
+std::uint64_t hash_of(std::string_view bytes);
 
 // Cores that the scheduler may put this process on, ascending.
 std::vector<int> allowed_cpus();
@@ -37,7 +44,8 @@ std::size_t allow_descriptors(std::size_t needed);
 // How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
 double cpu_quota();
 
-// The text of a file, or nullopt; a parameter so that the tests need no cgroups.
+// The text of a file, or nullopt and errno. A parameter below, so that the tests need no cgroups.
+std::optional<std::string> read_whole_file(const std::string& path);
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file);
 double cgroup_cpu_quota(const ReadFile& read_file);

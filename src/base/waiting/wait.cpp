@@ -10,9 +10,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
 #include "base/machine/machine.hpp"
-#include "base/stack.hpp"
 
 namespace meshmem {
 
@@ -125,6 +125,14 @@ void Backoff::say(const std::string& what) {
   if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = calling_place();
   shown_->say("waits for " + what, caller_.value_or(""));
   say_at_ = Clock::now() + kSayAgain;
+}
+
+constinit thread_local Looks looks;
+
+void yield_in_polling_loop() {
+  looks.in_vain = 0;
+  if (progress_of_waits) progress_of_waits();
+  yield_core();
 }
 
 void report_timeout(double seconds, const std::string& what) {

@@ -2,7 +2,7 @@
 //
 // Whom a kernel waits for, by the place in the sync slab that it looks at.
 // Invariant: the layout is the one that kernels use.
-#include "core/sync_wait.hpp"
+#include "core/kernel_waits.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,10 @@
 //
 // std::cout and stdio share the descriptor; an error of either counts, and one that a pipe's reader
 // has caused by leaving is no news. Invariant and callers: see the header.
-#include "base/machine/standard_output.hpp"
+#include "base/machine/standard_descriptors.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -10,6 +13,13 @@
 #include <iostream>
 
 namespace meshmem {
+
+void open_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free is this one.
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return;
+  }
+}
 
 int close_standard_output(const char* program, int status) {
   errno = 0;

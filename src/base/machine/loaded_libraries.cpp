@@ -3,16 +3,15 @@
 // Sets UCX's variables before it is loaded, and says what to do when the library is not there. UCX
 // reads these variables while it is loaded, so no later call could set them.
 // Invariant: the environment is afterwards as it was before.
-#include "base/machine/network_library.hpp"
+#include "base/machine/loaded_libraries.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
-
-#include "base/machine/library_place.hpp"
 
 namespace meshmem {
 namespace {
@@ -52,6 +51,14 @@ void add_defaults_of_ucx(Defaults& defaults, bool debug) {
   if (!debug) defaults.add("UCX_LOG_LEVEL", "fatal");
 }
 
+std::string folder_of_this_code() {
+  Dl_info about{};
+  if (dladdr(reinterpret_cast<void*>(&place_of_library), &about) == 0) return {};
+  const std::string path = about.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
 std::string last_loader_error() {
   const char* text = dlerror();
   return text != nullptr ? text : "no reason given";
@@ -73,6 +80,14 @@ std::string missing(const std::string& network, const std::string& name,
 }
 
 }  // namespace
+
+std::string place_of_library(const std::string& name) {
+  for (const char* way : {"/", "/../lib/"}) {
+    std::string path = folder_of_this_code() + way + name;
+    if (access(path.c_str(), F_OK) == 0) return path;
+  }
+  return name;
+}
 
 bool has_rdma() {
   std::error_code ignored;
