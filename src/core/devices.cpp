@@ -87,15 +87,9 @@ NodePeers Devices::node_peers() {
 }
 
 void Devices::find_routes() {
-  if (!job_->nodes().has_several()) return;
   routes_.resize(static_cast<std::size_t>(job_->n_pes()));
   for (std::size_t index = 0; index < pes().size(); ++index)
     routes_[static_cast<std::size_t>(pes()[index])] = memory_.routes()[index];
-}
-
-// On one node a PE's number is its index.
-const std::vector<DeviceRoute>& Devices::routes() const {
-  return job_->nodes().has_several() ? routes_ : memory_.routes();
 }
 
 void Devices::open() {
@@ -108,10 +102,10 @@ void Devices::open() {
   if (job_->nodes().has_several()) heap.mapped = slab.copies;
   heap.all_for_kernels = memory_.all_reach_all();
   heap.copies = by_world_pe(slab.copies);
-  heap.route_of = routes().data();
-  const Segment& host_heap = job_->segments().heap();
+  heap.route_of = routes_.data();
+  const Segment& host_heap = job_->heap();
   const KernelReach reach{.me = job_->me(),
-                          .routes = routes(),
+                          .routes = routes_,
                           .data = heap.copies,
                           .sync = by_world_pe(memory_.sync().copies),
                           .heaps = host_heaps_for_kernels(),
@@ -132,14 +126,13 @@ std::vector<std::byte*> Devices::by_world_pe(const std::vector<std::byte*>& by_i
 
 void Devices::find_copies_of(DeviceSegment& segment) const {
   segment.copies = by_world_pe(segment.mapped);
-  segment.route_of = routes().data();
+  segment.route_of = routes_.data();
 }
 
 std::vector<std::byte*> Devices::host_heaps_for_kernels() const {
   if constexpr (!kDevicesAreProcessors) return by_world_pe(registered_heaps_);
   std::vector<std::byte*> heaps;
-  for (std::byte* heap : job_->segments().heap_of_pe())
-    heaps.push_back(is_mapped(heap) ? heap : nullptr);
+  for (std::byte* heap : job_->heap_of_pe()) heaps.push_back(is_mapped(heap) ? heap : nullptr);
   return heaps;
 }
 

@@ -48,7 +48,6 @@ class Devices {
   void map_host_heaps_for_kernels();
   NodePeers node_peers();
   void find_routes();
-  const std::vector<DeviceRoute>& routes() const;
   std::vector<std::byte*> by_world_pe(const std::vector<std::byte*>& by_index) const;
   std::vector<std::byte*> host_heaps_for_kernels() const;
 
@@ -57,7 +56,7 @@ class Devices {
   DeviceMemory memory_;
   DeviceState state_;
   SymmetricHeap heap_{"device heap", "MESHMEM_DEVICE_HEAP_SIZE", kMinDeviceAlignment};
-  std::vector<DeviceRoute> routes_;  // by world PE, in jobs over several nodes
+  std::vector<DeviceRoute> routes_;  // by world PE
   std::size_t heap_alignment_ = 0;   // of all PEs
   // The host heaps as kernels of GPUs see them, by index; empty if these do not reach all.
   std::vector<std::byte*> registered_heaps_;

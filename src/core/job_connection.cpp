@@ -24,7 +24,6 @@
 #include "core/same_settings.hpp"
 #include "gpu/staged_access.hpp"
 #include "memory/heap_watch.hpp"
-#include "memory/static_data.hpp"
 #include "transport/arena_transport.hpp"
 
 namespace meshmem {
@@ -50,9 +49,9 @@ void JobConnection::connect(const Environment& environment, const std::string& t
   fill_directory_entry(environment, tuning, statics.fingerprint);
   memory_.meet("attach to the shared memory of the node");
   find_nodes(environment.start_timeout);
-  segments_.find_copies(memory_, nodes_, n_pes_, facts_.heap_bytes());
+  find_segments();
   if (facts_.program != 0) {
-    segments_.share_statics(statics, memory_);
+    share_statics(statics);
   } else {
     debug("the PEs run different programs, so their static data is not symmetric");
   }
@@ -146,6 +145,29 @@ void JobConnection::find_nodes(double start_timeout) {
 }
 
 std::size_t JobConnection::gap() const { return facts_.is_checked ? kRedZone : 0; }
+
+void JobConnection::find_segments() {
+  heap_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
+  statics_of_pe_.assign(static_cast<std::size_t>(n_pes_), kFar);
+  for (const int pe : memory_.pes()) {
+    if (!nodes_.is_near(pe)) continue;
+    const int index = memory_.index_of(pe);
+    const auto place = static_cast<std::size_t>(pe);
+    heap_of_pe_[place] = memory_.base_of(index, RemoteSegment::heap);
+    statics_of_pe_[place] = memory_.base_of(index, RemoteSegment::statics);
+  }
+  heap_ = {reinterpret_cast<std::uintptr_t>(heap_of_pe_[static_cast<std::size_t>(me_)]),
+           facts_.heap_bytes(), heap_of_pe_.data()};
+}
+
+// Moves this PE's static data to the arena. From then on it is symmetric.
+void JobConnection::share_statics(const StaticData& statics) {
+  std::byte*& mine = statics_of_pe_[static_cast<std::size_t>(me_)];
+  move_to_shared_memory(statics, memory_.arena().file(), memory_.layout().statics(memory_.index()),
+                        mine);
+  mine = reinterpret_cast<std::byte*>(statics.begin);
+  statics_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
+}
 
 // Far PEs of fake nodes are reached by this machine's memory.
 void JobConnection::connect_transport() {

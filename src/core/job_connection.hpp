@@ -10,14 +10,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/settings/environment.hpp"
 #include "core/network.hpp"
 #include "core/node_card.hpp"
 #include "core/node_memory.hpp"
 #include "core/nodes.hpp"
-#include "core/shared_segments.hpp"
 #include "core/spread.hpp"
+#include "memory/address_map.hpp"
+#include "memory/static_data.hpp"
 
 namespace meshmem {
 
@@ -38,7 +40,10 @@ class JobConnection {
   const Network& network() const { return network_; }
   const Nodes& nodes() const { return nodes_; }
   const NodeFacts& facts() const { return facts_; }  // of all PEs
-  const SharedSegments& segments() const { return segments_; }
+  // Where the symmetric heap and the static data of every PE of the job are mapped here.
+  const Segment& heap() const { return heap_; }
+  const Segment& statics() const { return statics_; }
+  const std::vector<std::byte*>& heap_of_pe() const { return heap_of_pe_; }
   const CoreShare& core_share() const { return core_share_; }
   bool has_more_pes_than_cores() const { return more_pes_than_cores_; }
   // How many bytes blocks of the symmetric heaps have behind them.
@@ -64,6 +69,8 @@ class JobConnection {
   void fill_directory_entry(const Environment& environment, const std::string& tuning,
                             std::uint64_t program);
   void find_nodes(double start_timeout);
+  void find_segments();
+  void share_statics(const StaticData& statics);
   void connect_transport();
 
   int n_pes_ = 0;
@@ -73,7 +80,9 @@ class JobConnection {
   Network network_;
   Nodes nodes_;
   NodeFacts facts_;
-  SharedSegments segments_;
+  std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
+  std::vector<std::byte*> statics_of_pe_;
+  Segment heap_, statics_;  // point to these
   CoreShare core_share_;
   bool more_pes_than_cores_ = false;
   std::uint64_t starts_ = 0;  // that have been compared

@@ -40,13 +40,8 @@ device::ProxyRing KernelProxy::open(int device, const Nodes& nodes, ProxyKind ki
   if (kind == ProxyKind::off) {
     ring.slots = nullptr;
     ring.first_far = 0;
-  } else {
-    start(ring);
+    return ring;
   }
-  return ring;
-}
-
-void KernelProxy::start(const device::ProxyRing& ring) {
   thread_.start({.slots = memory_.slots(),
                  .progress = memory_.progress(),
                  .results = memory_.results(),
@@ -56,6 +51,7 @@ void KernelProxy::start(const device::ProxyRing& ring) {
                 collectives_.begin);
   modules().when_programs_have_kernels([this] { thread_.wake(); });
   abandon_before_the_driver(thread_);
+  return ring;
 }
 
 void KernelProxy::close() {

@@ -35,8 +35,6 @@ class KernelProxy {
   Proxy& thread() { return thread_; }
 
  private:
-  void start(const device::ProxyRing& ring);
-
   ProxyRingMemory memory_;
   Proxy thread_;
   CollectivesOfKernels collectives_;

@@ -19,11 +19,9 @@
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
-#include "core/core_file.hpp"
-#include "core/kernel_faults.hpp"
+#include "core/faults.hpp"
 #include "core/kernel_waits.hpp"
-#include "core/predefined_teams.hpp"
-#include "core/tuning_file.hpp"
+#include "core/same_settings.hpp"
 #include "gpu/unfinished_uses.hpp"
 #include "memory/argument_checks.hpp"
 
@@ -150,10 +148,7 @@ void Runtime::end_unfinished() {
 
 void Runtime::open() {
   if (job_.network().is_connected()) job_.network().restart();
-  address_map = {.n_pes = 0,
-                 .my_pe = job_.me(),
-                 .heap = job_.segments().heap(),
-                 .statics = job_.segments().statics()};
+  address_map = {.n_pes = 0, .my_pe = job_.me(), .heap = job_.heap(), .statics = job_.statics()};
   open_host_heap();
   open_teams();
   if (devices_.is_connected()) devices_.open();
@@ -169,8 +164,8 @@ void Runtime::open() {
 
 void Runtime::open_host_heap() {
   watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap());
-  heap_.open(job_.segments().my_heap(), job_.facts().heap_bytes(), job_.facts().heap_alignment,
-             job_.gap(), kBelowHeap);
+  heap_.open(reinterpret_cast<std::byte*>(job_.heap().base), job_.facts().heap_bytes(),
+             job_.facts().heap_alignment, job_.gap(), kBelowHeap);
 }
 
 void Runtime::open_teams() {

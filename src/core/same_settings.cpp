@@ -5,12 +5,14 @@
 // one prints the line and ends the job, and the others wait for the end.
 #include "core/same_settings.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/hooks/memory_checker.hpp"
@@ -26,6 +28,18 @@ namespace {
 
 constexpr std::size_t kHeapOfGpus = std::size_t{256} << 20;
 constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
+
+constexpr off_t kMostBytesOfTable = 1 << 20;
+
+// Says what is wrong with the file before it is opened: open would wait for a pipe's writer.
+std::string fault_of_file(const std::string& path) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0) return errno_text();
+  if (S_ISDIR(about.st_mode)) return "a folder";
+  if (!S_ISREG(about.st_mode)) return "not a regular file";
+  if (about.st_size == 0) return "empty";
+  return about.st_size > kMostBytesOfTable ? "more than 1 MiB" : "";
+}
 
 std::uint64_t hash_of_plans(const Environment& environment) {
   const std::string text =
@@ -45,6 +59,21 @@ void end_by_the_other(bool is_me, const std::string& difference) {
 }
 
 }  // namespace
+
+std::optional<std::string> read_tuning_file(const std::string& path, std::string& text) {
+  std::string fault = fault_of_file(path);
+  if (fault.empty()) {
+    if (auto read = read_whole_file(path)) {
+      text = *std::move(read);
+      return std::nullopt;
+    }
+    fault = errno_text();
+  }
+  return fmt::format(
+      "MESHMEM_TUNING={}: no table can be read there ({}); give the path of a file that "
+      "meshmem-bench --tune has written, or unset the variable",
+      path, fault);
+}
 
 std::optional<std::string> difference_of(const Settings& settings, const Settings& first,
                                          const std::string& where) {

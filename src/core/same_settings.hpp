@@ -17,6 +17,10 @@
 
 namespace meshmem {
 
+// Puts the contents of the file that MESHMEM_TUNING names into `text`. nullopt, or a line that says
+// why it cannot. Whatever the path leads to, reading ends.
+std::optional<std::string> read_tuning_file(const std::string& path, std::string& text);
+
 // The bytes that SHMEM_SYMMETRIC_SIZE asks for, or that suit the machine.
 std::size_t heap_bytes(const Environment& environment, int n_pes);
 

@@ -16,9 +16,20 @@
 #include <set>
 #include <vector>
 
+#include "base/settings/foreign_variables.hpp"
+#include "core/nodes.hpp"
 #include "core/team.hpp"
 
 namespace meshmem {
+
+// A team that every program has from shmem_init on. The public headers name its slot.
+struct PredefinedTeam {
+  int slot;
+  std::vector<int> pes;  // of the world, this PE among them
+};
+// WORLD and SHARED; for programs of NVSHMEM also the PEs that have this PE's number on their node.
+// All PEs get the same teams in the same order, WORLD first.
+std::vector<PredefinedTeam> predefined_teams(const Nodes& nodes, int n_pes, int me, NamesOf names);
 
 class TeamTable {
  public:

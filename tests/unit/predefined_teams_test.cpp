@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which PEs are in the teams that every program has, on one node and on nodes of different sizes.
-#include "core/predefined_teams.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "core/team_area.hpp"
+#include "core/team_table.hpp"
 #include "shmem.h"
 
 namespace meshmem {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MESHMEM_ABORT=core: how a PE ends then that has met an error.
+// The stack and the core file of a PE that fails under MESHMEM_ABORT=core, and the line about a
+// failed allocation whose NULL a kernel has used.
 // Invariant: the launcher sees a PE that was killed by a signal, and ends the others. Called by
 // start-up, once it is known who starts this process.
-#ifndef MESHMEM_CORE_CORE_FILE_HPP_
-#define MESHMEM_CORE_CORE_FILE_HPP_
+#ifndef MESHMEM_CORE_FAULTS_HPP_
+#define MESHMEM_CORE_FAULTS_HPP_
 
 namespace meshmem {
 
@@ -14,6 +15,10 @@ class SymmetricHeap;
 // holds in the core file. The heap lives as long as the process.
 void end_by_core_files(SymmetricHeap& heap);
 
+// From now on a line about a failed allocation follows the line about a kernel's bad address, if
+// the kernel has used the NULL of that allocation. GPUs end their kernels themselves.
+void explain_kernel_faults();
+
 }  // namespace meshmem
 
-#endif  // MESHMEM_CORE_CORE_FILE_HPP_
+#endif  // MESHMEM_CORE_FAULTS_HPP_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stack, heap, abort.
+// Stack, heap, abort; and the record of failed allocations for kernels on processors.
 // Invariant: works in a signal handler. GPUs end kernels by themselves, so that there is nothing to
 // show of those.
-#include "core/core_file.hpp"
+#include "core/faults.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -11,8 +11,10 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
-#include "base/stack.hpp"
+#include "memory/address_map.hpp"
+#include "memory/failed_allocation.hpp"
 #include "memory/symmetric_heap.hpp"
 
 #if defined(MESHMEM_TARGET_CPU)
@@ -56,6 +58,13 @@ void end_by_core_files(SymmetricHeap& heap) {
   });
 #if defined(MESHMEM_TARGET_CPU)
   hip_on_cpu::call_at_faults(show_where);
+#endif
+}
+
+void explain_kernel_faults() {
+#if defined(MESHMEM_TARGET_CPU)
+  hip_on_cpu::call_at_bad_addresses(
+      [](const void* address) { print_failed_allocation_at(address, address_map.my_pe); });
 #endif
 }
 
