@@ -69,11 +69,11 @@ void give_threads_roomy_stacks() {
   ::pthread_attr_destroy(&attributes);
 }
 
-ServedJob start_server_on_roomy_stack(const ServerPlan& plan, Mailbox& mailbox) {
+ServedJob start_server_on_roomy_stack(const ServerPlan& plan, EventPipe& events) {
   give_threads_roomy_stacks();
   std::future<ServedJob> job;
   try {
-    job = std::async(std::launch::async, start_server, plan, std::ref(mailbox));
+    job = std::async(std::launch::async, start_server, plan, std::ref(events));
   } catch (const std::system_error& refusal) {
     give_up("cannot start a thread (see ulimit -u): {}", refusal.code().message());
   }
@@ -99,12 +99,12 @@ int run(int argc, char** argv) {
   set_up_crash_report();
   Environment base = make_base_environment(options->exports, options->pes, scratch.path());
   forget_outer_identity();
-  Mailbox& mailbox = *new Mailbox;  // PMIx's threads may post until the process ends
+  EventPipe& events = *new EventPipe;  // PMIx's threads may post until the process ends
   ServedJob served =
-      start_server_on_roomy_stack({options->pes, options->fake_nodes, scratch.path()}, mailbox);
+      start_server_on_roomy_stack({options->pes, options->fake_nodes, scratch.path()}, events);
   StatusFile status(options->pes, options->program[0], served.name);
   for (std::vector<std::string>& of_pe : served.variables) of_pe.push_back(status.variable());
-  RunningJob job(*options, files_of_pes, std::move(signals), mailbox, guard, status);
+  RunningJob job(*options, files_of_pes, std::move(signals), events, guard, status);
   return job.run(base, served.variables);
 }
 

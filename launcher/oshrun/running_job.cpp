@@ -43,10 +43,10 @@ std::string describe(const ChildEnd& end) {
 }  // namespace
 
 RunningJob::RunningJob(const Options& options, const rlimit& files_of_pes, UniqueFd signals,
-                       Mailbox& mailbox, Guard& guard, StatusFile& status_file)
+                       EventPipe& events, Guard& guard, StatusFile& status_file)
     : options_(options),
       signals_(std::move(signals)),
-      mailbox_(mailbox),
+      events_(events),
       guard_(guard),
       status_file_(status_file),
       starter_(options.program, files_of_pes),
@@ -120,7 +120,7 @@ bool RunningJob::is_over(Clock::time_point now) const {
 void RunningJob::wait_for_news(Clock::time_point now) {
   enum { kSignals, kMail, kStartErrors, kInput, kInputOfPe, kOut, kErr, kFirstStream };
   std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0},
-                             {mailbox_.fd(), POLLIN, 0},
+                             {events_.fd(), POLLIN, 0},
                              {starter_.error_fd(), POLLIN, 0},
                              {input_.wants_input() ? STDIN_FILENO : -1, POLLIN, 0},
                              {input_.wants_output() ? input_.output_fd() : -1, POLLOUT, 0},
@@ -213,7 +213,7 @@ void RunningJob::take_ends() {
     ends.emplace_back(*pe, *end);
   }
   take_start_errors();
-  take_mail();
+  take_events();
   for (const auto& [pe, end] : ends) judge(pe, end);
   judge_early_leavers();
 }
@@ -234,9 +234,9 @@ void RunningJob::take_start_errors() {
   }
 }
 
-void RunningJob::take_mail() {
-  while (const std::optional<ServerEvent> mail = mailbox_.take()) {
-    const ServerEvent& event = *mail;
+void RunningJob::take_events() {
+  while (const std::optional<ServerEvent> taken = events_.take()) {
+    const ServerEvent& event = *taken;
     if (event.kind == ServerEvent::kRefused) {
       output_.print_own_line(
           "refused a connection of user {} to this job, whose PEs run as user {} (said once)",

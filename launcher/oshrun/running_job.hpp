@@ -25,8 +25,8 @@ namespace meshmem {
 
 class RunningJob {
  public:
-  RunningJob(const Options& options, const rlimit& files_of_pes, UniqueFd signals, Mailbox& mailbox,
-             Guard& guard, StatusFile& status_file);
+  RunningJob(const Options& options, const rlimit& files_of_pes, UniqueFd signals,
+             EventPipe& events, Guard& guard, StatusFile& status_file);
   ~RunningJob() { signal_all(SIGKILL); }  // if run() gave up half-way
 
   // pe_variables: for each PE the NAME=VALUE strings that the PMIx server wants it to have.
@@ -54,7 +54,7 @@ class RunningJob {
 
   void take_ends();
   void take_start_errors();
-  void take_mail();
+  void take_events();
   void judge(int pe, const ChildEnd& end);
   std::string suspect_of(const ChildEnd& end) const;
   void judge_early_leavers();
@@ -70,7 +70,7 @@ class RunningJob {
 
   const Options& options_;
   const UniqueFd signals_;
-  Mailbox& mailbox_;
+  EventPipe& events_;
   Guard& guard_;
   StatusFile& status_file_;
   ChildStarter starter_;

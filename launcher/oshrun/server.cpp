@@ -55,25 +55,25 @@ class QuietPmix {
 
 // --- Upcalls, on PMIx's thread ---------------------------------------------------------------
 
-void post(void* mailbox, ServerEvent::Kind kind, const pmix_proc_t* who, int status = 0) {
-  // A tool or a process that registered with no PE has no mailbox.
-  if (mailbox == nullptr) return;
-  static_cast<Mailbox*>(mailbox)->post({kind, static_cast<int>(who->rank), status});
+void post(void* events, ServerEvent::Kind kind, const pmix_proc_t* who, int status = 0) {
+  // A tool or a process that registered with no PE has no pipe.
+  if (events == nullptr) return;
+  static_cast<EventPipe*>(events)->post({kind, static_cast<int>(who->rank), status});
 }
 
 template <ServerEvent::Kind kind>
-pmix_status_t on_event(const pmix_proc_t* who, void* mailbox, auto...) {
-  post(mailbox, kind, who);
+pmix_status_t on_event(const pmix_proc_t* who, void* events, auto...) {
+  post(events, kind, who);
   return PMIX_OPERATION_SUCCEEDED;
 }
 
 // Not answered: the caller stays in PMIx_Abort until the job's end takes it too. If it were let go
 // it would be gone before the others, and these would report that a PE left them.
 // The library gives a reason when it was an error and not shmem_global_exit that ended the job.
-pmix_status_t on_abort(const pmix_proc_t* who, void* mailbox, int status, const char* reason,
+pmix_status_t on_abort(const pmix_proc_t* who, void* events, int status, const char* reason,
                        pmix_proc_t*, size_t, pmix_op_cbfunc_t, void*) {
   const bool failed = reason != nullptr && *reason != '\0';
-  post(mailbox, failed ? ServerEvent::kFailed : ServerEvent::kAborted, who, status);
+  post(events, failed ? ServerEvent::kFailed : ServerEvent::kAborted, who, status);
   return PMIX_SUCCESS;
 }
 
@@ -163,12 +163,12 @@ void check_pmix(int status, const char* doing) {
           PMIx_Error_string(status));
 }
 
-void start_pmix(const ServerPlan& plan, Mailbox& mailbox) {
+void start_pmix(const ServerPlan& plan, EventPipe& events) {
   static pmix_server_module_t module = make_module();  // PMIx keeps its address
   PmixInfoList settings;
   settings.add(PMIX_SERVER_TMPDIR, plan.scratch_path);
   settings.add(PMIX_SYSTEM_TMPDIR, plan.scratch_path);
-  admit_own_user_only(mailbox);
+  admit_own_user_only(events);
   check_pmix(PMIx_server_init(&module, settings.data(), settings.size()), "start its server");
 }
 
@@ -221,8 +221,8 @@ void register_job(const ServerPlan& plan, const char* name,
              "register the job");
 }
 
-std::vector<std::string> register_pe(const pmix_proc_t& pe, Mailbox& mailbox) {
-  check_pmix(PMIx_server_register_client(&pe, ::geteuid(), ::getegid(), &mailbox, nullptr, nullptr),
+std::vector<std::string> register_pe(const pmix_proc_t& pe, EventPipe& events) {
+  check_pmix(PMIx_server_register_client(&pe, ::geteuid(), ::getegid(), &events, nullptr, nullptr),
              "register a PE");
   char** variables = nullptr;
   check_pmix(PMIx_server_setup_fork(&pe, &variables), "prepare a PE's environment");
@@ -237,12 +237,12 @@ std::vector<std::string> register_pe(const pmix_proc_t& pe, Mailbox& mailbox) {
 
 }  // namespace
 
-ServedJob start_server(const ServerPlan& plan, Mailbox& mailbox) {
+ServedJob start_server(const ServerPlan& plan, EventPipe& events) {
   if (auto obstacle = find_lack_of_room(plan.scratch_path, kRoomOfServer, "TMPDIR"))
     give_up("cannot start the PMIx server: {}", *obstacle);
   send_complaints_nowhere();
   const QuietPmix quiet;
-  start_pmix(plan, mailbox);
+  start_pmix(plan, events);
   ServedJob job{fmt::format("oshrun-{}-{}-{}@1", host_name(), ::getpid(), make_secret()), {}};
   pmix_proc_t pe;
   PMIX_LOAD_PROCID(&pe, job.name.c_str(), 0);
@@ -251,7 +251,7 @@ ServedJob start_server(const ServerPlan& plan, Mailbox& mailbox) {
   for (int node = 0; node < plan.fake_nodes; ++node) {
     for (const int number : nodes[node]) {
       pe.rank = static_cast<pmix_rank_t>(number);
-      job.variables.push_back(register_pe(pe, mailbox));
+      job.variables.push_back(register_pe(pe, events));
       if (plan.fake_nodes == 1) continue;
       job.variables.back().push_back("PMIX_HOSTNAME=" + node_name(plan, node));
       job.variables.back().push_back(fmt::format("MESHMEM_OSHRUN_FAKE_NODES={}", plan.fake_nodes));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PMIx server: tells the PEs who they are and carries what they exchange.
 // Invariant: PMIx's own threads run nothing of oshrun's but the upcalls in server.cpp, which only
-// post to the mailbox, and the accept() in visitors.cpp. The job's name is a secret: who knows it
-// can be a PE.
+// post to the event pipe, and the accept() in visitors.cpp. The job's name is a secret: who knows
+// it can be a PE.
 // Called by main() with all signals blocked.
 #ifndef MESHMEM_OSHRUN_SERVER_HPP_
 #define MESHMEM_OSHRUN_SERVER_HPP_
@@ -25,9 +25,9 @@ struct ServerEvent {
 // The pipe by which PMIx's threads tell the main loop of events. The kernel never splits a write of
 // so few bytes. PMIx lets a PE go on only after its event has been posted. So a loop that sees a
 // PE's end and then looks here finds the event, and knows how to judge the end.
-class Mailbox {
+class EventPipe {
  public:
-  Mailbox() : pipe_(make_pipe()) {
+  EventPipe() : pipe_(make_pipe()) {
     check(::fcntl(pipe_.read_end.get(), F_SETFL, O_NONBLOCK), "set up a pipe");
   }
 
@@ -60,11 +60,11 @@ struct ServedJob {
 // Throws Failure with the true cause, where one is found. The server is never closed. PMIx would
 // wait for its own thread, perhaps for ever, and would free nothing that the end of the process and
 // of the scratch folder does not free.
-ServedJob start_server(const ServerPlan& plan, Mailbox& mailbox);
+ServedJob start_server(const ServerPlan& plan, EventPipe& events);
 
 // From now on refuses connections of other users (visitors.cpp), and reports the first of these
-// users to the mailbox. Called before PMIx listens.
-void admit_own_user_only(Mailbox& refusals);
+// users to the pipe. Called before PMIx listens.
+void admit_own_user_only(EventPipe& refusals);
 
 }  // namespace meshmem
 

@@ -23,21 +23,21 @@ namespace {
 // it for ever, and everybody with it. PMIx sends it at once.
 constexpr timeval kFirstMessagePatience{5, 0};
 
-std::atomic<Mailbox*> mailbox_of_refusals{nullptr};  // until the first one
+std::atomic<EventPipe*> pipe_of_refusals{nullptr};  // until the first one
 
 bool is_welcome(int connection) {
   const PeerUser peer = user_of_peer(connection);
   if (!peer.can_be_known) return true;  // the job's name, 128 random bits, is what is left
   if (peer.user == ::geteuid()) return true;
   // A PE's program may have become another user: without a word it would be "unreachable".
-  Mailbox* const mailbox = peer.user ? mailbox_of_refusals.exchange(nullptr) : nullptr;
-  if (mailbox != nullptr) mailbox->post({ServerEvent::kRefused, 0, static_cast<int>(*peer.user)});
+  EventPipe* const events = peer.user ? pipe_of_refusals.exchange(nullptr) : nullptr;
+  if (events != nullptr) events->post({ServerEvent::kRefused, 0, static_cast<int>(*peer.user)});
   return false;
 }
 
 }  // namespace
 
-void admit_own_user_only(Mailbox& refusals) { mailbox_of_refusals = &refusals; }
+void admit_own_user_only(EventPipe& refusals) { pipe_of_refusals = &refusals; }
 
 }  // namespace meshmem
 
