@@ -6,6 +6,7 @@
 #include "peer_user.hpp"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -14,10 +15,13 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <string>
 
-#include "pipe.hpp"
+#include "base/machine/unique_fd.hpp"
 
 namespace meshmem {
 namespace {
