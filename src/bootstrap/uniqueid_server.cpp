@@ -90,7 +90,7 @@ class MeetingPoint {
   std::list<Guest> guests_;
   std::uint32_t n_pes_ = 0;  // as the first PE says
   std::vector<Guest*> pes_;  // those that are here
-  std::uint32_t n_welcome_ = 0;
+  std::uint32_t n_arrived_ = 0;
   std::map<std::pair<int, std::string>, std::string> values_;
   std::string ended_pe_;  // a PE that ended while nobody used the library
   bool is_over_ = false;
@@ -238,7 +238,7 @@ void MeetingPoint::welcome(Guest& guest, BodyReader body) {
                            guest.name, n_pes, n_pes_));
     return send(guest, MessageKind::ended, end_);
   }
-  if (Guest* other = pes_[pe]; other || n_welcome_ == n_pes_) {
+  if (Guest* other = pes_[pe]; other || n_arrived_ == n_pes_) {
     end_job(1, fmt::format("there is a second PE {}: {}{}", pe, guest.name,
                            other ? ", beside " + other->name : std::string()));
     return send(guest, MessageKind::ended, end_);
@@ -246,7 +246,7 @@ void MeetingPoint::welcome(Guest& guest, BodyReader body) {
   guest.pe = static_cast<int>(pe);
   guest.is_active = true;
   pes_[pe] = &guest;
-  if (++n_welcome_ == n_pes_) welcome_all();
+  if (++n_arrived_ == n_pes_) welcome_all();
 }
 
 // A machine has the number of its first PE.
@@ -293,7 +293,7 @@ std::string MeetingPoint::missing_to(const Guest& guest) const {
   int n = 0;
   for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
     const Guest* other = pes_[pe];
-    const bool is_here = other != nullptr && (n_welcome_ < n_pes_ || other->in == guest.in);
+    const bool is_here = other != nullptr && (n_arrived_ < n_pes_ || other->in == guest.in);
     if (is_here) continue;
     if (++n <= kMostNamed) text += fmt::format("{}{}", n > 1 ? ", " : "", pe);
   }
