@@ -7,8 +7,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
+
+#include "device/hip_on_cpu/hip/on_cpu/short_floats.h"
 
 namespace meshmem::bench {
 namespace {
@@ -32,11 +33,7 @@ Bfloat16 encode(double value) {
 }
 template <>
 Half encode(double value) {
-  if (value == 0) return {0};
-  int exponent = 0;
-  const double fraction = std::frexp(std::abs(value), &exponent);  // 0.5 to 1
-  const int bits = (exponent + 14) << 10 | (static_cast<int>(std::ldexp(fraction, 11)) & 0x3FF);
-  return {static_cast<std::uint16_t>(bits | (value < 0 ? 0x8000 : 0))};
+  return {hip_on_cpu::shorten<10, 5>(static_cast<float>(value))};
 }
 
 template <typename E>
@@ -49,12 +46,7 @@ double decode(Bfloat16 elem) {
 }
 template <>
 double decode(Half elem) {
-  const int exponent = elem.bits >> 10 & 0x1F;
-  const int fraction = elem.bits & 0x3FF;
-  const double value = exponent == 0    ? std::ldexp(fraction, -24)
-                       : exponent == 31 ? std::numeric_limits<double>::quiet_NaN()
-                                        : std::ldexp(fraction + 1024, exponent - 25);
-  return elem.bits & 0x8000 ? -value : value;
+  return hip_on_cpu::lengthen<10, 5>(elem.bits);
 }
 
 template <typename E>
