@@ -20,10 +20,10 @@ void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes
 void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
 // The same where each PE brings its own number of bytes. A PE whose source the processor cannot
-// read asks for another way by a bit in `ways`, of value 1 or 2. Returns the bits of all PEs. If
+// read wants another executor: a bit in `wanted`, of value 1 or 2. Returns the bits of all PEs. If
 // there are none, dest is complete; otherwise nothing was copied.
 unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
-                 unsigned ways = 0);
+                 unsigned wanted = 0);
 
 // Element j of block i of dest is element j of block `me` of PE i's source.
 void alltoall(NodeTeam& team, const Collective& call);

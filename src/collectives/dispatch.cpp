@@ -137,11 +137,11 @@ void run_by(Executor executor, Team& team, const Collective& call) {
 // same executor. The others may have no source, and learn of the choice with the lengths.
 void collect_on_one_node(Team& team, Collective call) {
   const Executor wanted = call.count > 0 ? choose(team, call) : Executor::node;
-  const unsigned ways =
+  const unsigned wanted_by_all =
       collect(team.node, call.dest, call.source, call.bytes(), static_cast<unsigned>(wanted));
-  if (ways == 0) return;
+  if (wanted_by_all == 0) return;
   if (call.count == 0) call.source = call.dest;
-  run_by(static_cast<Executor>(ways), team, call);
+  run_by(static_cast<Executor>(wanted_by_all), team, call);
 }
 
 }  // namespace

@@ -26,14 +26,14 @@ void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes
 // A PE's part in a collect. Others may have no source, and so cannot tell from their own where this
 // one is.
 struct Share {
-  std::uint64_t bytes : 62, ways : 2;
+  std::uint64_t bytes : 62, wanted : 2;       // wanted executors
   std::uint64_t offset : 63, in_statics : 1;  // of the source in its segment
 };
 
-Share share_of(const AddressMap& map, const void* source, std::size_t bytes, unsigned ways) {
+Share share_of(const AddressMap& map, const void* source, std::size_t bytes, unsigned wanted) {
   const bool in_statics = map.statics.holds(source, bytes);
   const Segment& segment = in_statics ? map.statics : map.heap;
-  return {bytes, ways, reinterpret_cast<std::uintptr_t>(source) - segment.base, in_statics};
+  return {bytes, wanted, reinterpret_cast<std::uintptr_t>(source) - segment.base, in_statics};
 }
 // The source, at the address where this PE has its own.
 const void* source_of(const AddressMap& map, const Share& share) {
@@ -71,21 +71,23 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
   }
 }
 
-unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes, unsigned ways) {
+unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
+                 unsigned wanted) {
   // The lengths first; they also say that the sources are ready.
   const std::uint64_t sequence = begin_operation(team);
-  const Share mine = share_of(*team.map, source, bytes, ways);
+  const Share mine = share_of(*team.map, source, bytes, wanted);
   post_message(team, sequence, &mine, sizeof mine);
   const auto share_of_pe = [&](int pe) {
     Share share;
     receive_message(team, sequence, &share, sizeof share, pe);
     return share;
   };
-  unsigned all_ways = 0;
-  for (int pe = 0; pe < team.n; ++pe) all_ways |= static_cast<unsigned>(share_of_pe(pe).ways);
-  if (all_ways != 0) {
+  unsigned wanted_by_all = 0;
+  for (int pe = 0; pe < team.n; ++pe)
+    wanted_by_all |= static_cast<unsigned>(share_of_pe(pe).wanted);
+  if (wanted_by_all != 0) {
     all_have_started(team, sequence);
-    return all_ways;
+    return wanted_by_all;
   }
   std::size_t at = 0;
   for (int pe = 0; pe < team.n; ++pe) {
