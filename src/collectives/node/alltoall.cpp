@@ -13,7 +13,7 @@ namespace {
 
 // A message holds the blocks for all PEs, of which each reader wants one: worth it only while it is
 // small.
-constexpr std::size_t kStagedBytes = 4 * 1024;
+constexpr std::size_t kMostSentBytes = 4 * 1024;
 
 std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,
                            std::size_t elem_bytes) {
@@ -39,12 +39,12 @@ std::byte* block_of_dest(int pe, const Collective& call) {
          block_start(pe, call.count, call.dest_stride, call.elem_bytes);
 }
 
-void alltoall_staged(NodeTeam& team, std::uint64_t sequence, const Collective& call) {
+void alltoall_message(NodeTeam& team, std::uint64_t sequence, const Collective& call) {
   const std::size_t block = call.bytes();
   const std::size_t bytes = block * static_cast<std::size_t>(team.n);
   const std::size_t my_block = static_cast<std::size_t>(team.me) * block;
   post_message(team, sequence, call.source, bytes);
-  std::byte received[kStagedBytes];
+  std::byte received[kMostSentBytes];
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
     const auto* from = static_cast<const std::byte*>(call.source) + my_block;
@@ -78,8 +78,8 @@ void alltoall(NodeTeam& team, const Collective& call) {
   if (call.count == 0) return;
   const std::uint64_t sequence = begin_operation(team);
   const std::size_t bytes = call.bytes() * static_cast<std::size_t>(team.n);
-  if (bytes <= kStagedBytes && call.source_stride == 1) {
-    alltoall_staged(team, sequence, call);
+  if (bytes <= kMostSentBytes && call.source_stride == 1) {
+    alltoall_message(team, sequence, call);
   } else {
     alltoall_direct(team, sequence, call);
   }
