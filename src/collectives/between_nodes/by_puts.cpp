@@ -11,7 +11,6 @@
 #include "collectives/between_nodes/operation.hpp"
 #include "collectives/team_steps.hpp"
 #include "gpu/device_transfer.hpp"
-#include "memory/address_map.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem::between_nodes {
@@ -47,9 +46,7 @@ void leave_together(NodeTeam& node) {
 }  // namespace
 
 bool suits_puts(const Team& team, const void* dest, std::size_t dest_bytes, std::size_t block) {
-  return block >= kPutsFrom && device_transfer().is_open() &&
-         (is_in_segment(*team.node.map, dest, dest_bytes) ||
-          device_segments().find_offset(dest, dest_bytes).has_value());
+  return block >= kPutsFrom && device_transfer().is_open() && is_symmetric(team, dest, dest_bytes);
 }
 
 void broadcast_by_puts(Team& team, void* dest, const void* source, std::size_t bytes, int root) {

@@ -32,8 +32,8 @@ inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
 // A column's share is no smaller, or messages cost more than they carry.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
 // Of two nodes each sends the other all of a column's share: one hop. Of more nodes each combines a
-// piece: two hops, and less work. So do two nodes where a share beyond this is combined out of
-// pinned memory.
+// share of that: two hops, and less work. So do two nodes where a share beyond this is combined out
+// of pinned memory.
 inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
 // The most bytes of one message of a reduction: few enough to stay in a core's cache until they are
 // combined, in whole chunks of the network (60 KiB).
@@ -65,6 +65,11 @@ inline constexpr std::size_t kMoveChunk = 120 * kKiB;
 // The processors of their nodes reach both buffers of all members.
 inline bool are_in_host_memory(const void* dest, const void* source) {
   return !any_on_device(dest, source);
+}
+
+inline bool is_symmetric(const Team& team, const void* address, std::size_t bytes) {
+  return is_in_segment(*team.node.map, address, bytes) ||
+         device_segments().find_offset(address, bytes).has_value();
 }
 
 inline int most_members(const Team& team) {

@@ -37,45 +37,42 @@ class ColumnMemory {
   virtual void close() = 0;
 };
 
-// The total of a range over the members of a node, combined in their order by one of them: the bits
-// depend on the members' data alone.
-class NearTotals {
- public:
-  NearTotals(const NodeTeam& near, const Reduction& op, ColumnMemory& memory)
-      : near_(near), op_(op), memory_(memory) {}
-
-  // Puts the total into `out`, which may be one of the terms. Returns where it is: `out`, or the
-  // only term. Goes tile by tile, so that a tile of the first term is still in the cache when the
-  // second comes.
-  const std::byte* in(int index, const schedule::Range& range, std::byte* out) const {
-    if (memory_.n_terms() == 1) return memory_.term(index, range, 0);
-    const std::size_t most = std::max<std::size_t>(kTileBytes / op_.elem_bytes, 1);
-    for (schedule::Range tile{range.begin, range.begin}; tile.end < range.end;
-         tile.begin = tile.end) {
-      tile.end = std::min(tile.begin + most, range.end);
-      combine_terms(op_, out + (tile.begin - range.begin) * op_.elem_bytes, tile.size(), near_.n,
-                    near_.me, [&](int i) { return memory_.term(index, tile, i); });
-    }
-    return out;
+// Puts the total of a range over the members of a node into `out`, which may be one of the terms.
+// Returns where it is: `out`, or the only term. The PE combines in the order of the members, so the
+// bits depend on their data alone. It goes tile by tile, so that a tile of the first term is still
+// in the cache when the second comes.
+inline const std::byte* combine_into(std::byte* out, const NodeTeam& near, const Reduction& op,
+                                     ColumnMemory& memory, int index,
+                                     const schedule::Range& range) {
+  if (memory.n_terms() == 1) return memory.term(index, range, 0);
+  const std::size_t most = std::max<std::size_t>(kTileBytes / op.elem_bytes, 1);
+  for (schedule::Range tile{range.begin, range.begin}; tile.end < range.end;
+       tile.begin = tile.end) {
+    tile.end = std::min(tile.begin + most, range.end);
+    combine_terms(op, out + (tile.begin - range.begin) * op.elem_bytes, tile.size(), near.n,
+                  near.me, [&](int i) { return memory.term(index, tile, i); });
   }
+  return out;
+}
 
- private:
-  const NodeTeam& near_;
-  const Reduction& op_;
-  ColumnMemory& memory_;
-};
-
-// How a column goes about its share.
+// How a column goes about its share. Lengths are in elements.
 struct ColumnPlan {
   Order order;
   schedule::Range share;
-  bool is_one_hop;            // each of two nodes sends all that it has to the other
-  std::size_t most_of_piece;  // in elements
+  bool is_one_hop;  // each of two nodes sends all that it has to the other
+  std::size_t most_of_message;
+  std::size_t most_of_chunk;  // a message, or one for each node
+
+  int count_chunks() const {
+    return static_cast<int>((share.size() + most_of_chunk - 1) / most_of_chunk);
+  }
+  // Behind the last one they are empty.
+  schedule::Range chunk(int index) const {
+    const std::size_t begin =
+        std::min(share.begin + static_cast<std::size_t>(index) * most_of_chunk, share.end);
+    return {begin, std::min(share.end, begin + most_of_chunk)};
+  }
 };
-// Elements of a chunk, at most.
-inline std::size_t chunk_of(const Team& team, bool is_one_hop, std::size_t piece) {
-  return is_one_hop ? piece : piece * static_cast<std::size_t>(count_nodes(team));
-}
 
 }  // namespace meshmem::between_nodes
 

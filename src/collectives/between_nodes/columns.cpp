@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Large reductions between nodes. A *column* is one PE of each node, all with the same place among
-// their node's members, that reduce one share of the data in chunks. Each node owns a piece of a
+// their node's members, that reduce one share of the data in chunks. Each node owns a share of a
 // chunk, gets it from the others, and sends them the result (for two nodes: one_hop_column.hpp).
 // Invariant: only its column's PE reads a share of a node's sources, and writes it to the node's
 // dests, so dest may be source. A chunk's steps are in order on all nodes, and no PE is more than
@@ -66,15 +66,12 @@ class Column {
       : team_(team),
         operation_(operation),
         op_(op),
-        order_(plan.order),
-        share_(plan.share),
-        most_(plan.most_of_piece),
+        plan_(plan),
         memory_(memory),
-        near_totals_(team.node, op, memory),
-        room_(make_room(most_ * op.elem_bytes * rooms())) {}
+        room_(make_room(plan.most_of_message * op.elem_bytes * rooms())) {}
 
   void run() {
-    const int chunks = static_cast<int>((share_.size() + most_of_chunk() - 1) / most_of_chunk());
+    const int chunks = plan_.count_chunks();
     for (int i = 0; i < chunks + 2 * kChunksAhead; ++i) {
       const auto has = [&](int chunk) { return chunk >= 0 && chunk < chunks; };
       if (has(i)) begin(i);
@@ -88,20 +85,19 @@ class Column {
   // The terms that travel to the PE that combines them: a node's partial result, or the data of
   // each of its PEs.
   std::size_t terms_of(int node) const {
-    return order_ == Order::nodes ? 1 : node_at(team_, node).members.size();
+    return plan_.order == Order::nodes ? 1 : node_at(team_, node).members.size();
   }
   std::size_t most_terms() const {
-    return order_ == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
+    return plan_.order == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
   }
-  std::size_t most_of_chunk() const { return chunk_of(team_, false, most_); }
-  // In pieces: those of all other nodes for the chunks under way, what leaves, and a result.
+  // In messages: those of all other nodes for the chunks under way, what leaves, and a result.
   static constexpr int kChunksKept = kChunksAhead + 1;
   std::size_t rooms() const {
     const std::size_t others = static_cast<std::size_t>(count_nodes(team_) - 1);
     return (kChunksKept * others + 1) * most_terms() + 1;
   }
   std::byte* room(std::size_t number) const {
-    return room_.get() + number * most_ * op_.elem_bytes;
+    return room_.get() + number * plan_.most_of_message * op_.elem_bytes;
   }
   std::byte* room_for(int index, int node) const {
     const int others = count_nodes(team_) - 1;
@@ -111,14 +107,9 @@ class Column {
   std::byte* room_to_send() const { return room(rooms() - 1 - most_terms()); }
   std::byte* room_of_result() const { return room(rooms() - 1); }
 
-  Range chunk(int index) const {
-    const std::size_t begin =
-        std::min(share_.begin + static_cast<std::size_t>(index) * most_of_chunk(), share_.end);
-    return {begin, std::min(share_.end, begin + most_of_chunk())};
-  }
-  // The piece of a chunk that a node combines.
-  Range piece(int index, int node) const {
-    const Range whole = chunk(index);
+  // The share of a chunk that a node combines.
+  Range share_of_node(int index, int node) const {
+    const Range whole = plan_.chunk(index);
     const Range part = schedule::share(whole.size(), grain_of(op_), count_nodes(team_), node);
     return {whole.begin + part.begin, whole.begin + part.end};
   }
@@ -126,27 +117,28 @@ class Column {
   // The PE of this column on a node.
   int pe_on(int node) const { return member(node_at(team_, node), team_.node.me); }
 
-  // Each piece goes to the one who combines it.
+  // Sends each node the share that it combines.
   void begin(int index) {
-    const Range mine = piece(index, team_.my_node);
-    memory_.open(index, chunk(index), chunk(index + 1));
+    const Range mine = share_of_node(index, team_.my_node);
+    memory_.open(index, plan_.chunk(index), plan_.chunk(index + 1));
     for_other_nodes(team_, [&](int node) {
       operation_.expect(pe_on(node), {room_for(index, node), bytes(mine) * terms_of(node)},
                         2 * index);
-      const Range theirs = piece(index, node);
+      const Range theirs = share_of_node(index, node);
       operation_.expect(pe_on(node), {memory_.result(index, theirs), bytes(theirs)}, 2 * index + 1);
     });
     for_other_nodes(team_, [&](int node) {
-      const Range theirs = piece(index, node);
+      const Range theirs = share_of_node(index, node);
       operation_.send(pe_on(node), contribution(index, theirs),
                       bytes(theirs) * terms_of(team_.my_node), 2 * index);
     });
   }
 
-  // This node's data for the PE that combines the piece.
+  // This node's data for the PE that combines the range.
   const std::byte* contribution(int index, const Range& range) const {
     std::byte* const to = room_to_send();
-    if (order_ == Order::nodes) return near_totals_.in(index, range, to);
+    if (plan_.order == Order::nodes)
+      return combine_into(to, team_.node, op_, memory_, index, range);
     for (int i = 0; i < team_.node.n; ++i)
       std::copy_n(memory_.term(index, range, i), bytes(range),
                   to + static_cast<std::size_t>(i) * bytes(range));
@@ -160,8 +152,8 @@ class Column {
   }
 
   void combine(int index) {
-    const Range mine = piece(index, team_.my_node);
-    if (order_ == Order::nodes) {
+    const Range mine = share_of_node(index, team_.my_node);
+    if (plan_.order == Order::nodes) {
       combine_in_node_order(index, mine);
     } else {
       combine_in_pe_order(index, mine);
@@ -174,7 +166,8 @@ class Column {
 
   void combine_in_node_order(int index, const Range& mine) const {
     std::byte* const to = memory_.result(index, mine);
-    combine_nodes(team_, op_, to, near_totals_.in(index, mine, to), mine.size(), room_of_result(),
+    combine_nodes(team_, op_, to, combine_into(to, team_.node, op_, memory_, index, mine),
+                  mine.size(), room_of_result(),
                   [&](int node) { return take(index, node, bytes(mine)); });
   }
 
@@ -200,7 +193,7 @@ class Column {
 
   void take_results(int index) {
     for_other_nodes(team_, [&](int node) {
-      const Range theirs = piece(index, node);
+      const Range theirs = share_of_node(index, node);
       operation_.receive(pe_on(node), {memory_.result(index, theirs), bytes(theirs)},
                          2 * index + 1);
       show(index, theirs);
@@ -215,11 +208,8 @@ class Column {
   Team& team_;
   const Operation& operation_;
   const Reduction& op_;
-  const Order order_;
-  const Range share_;
-  const std::size_t most_;  // elements of a piece
+  const ColumnPlan plan_;
   ColumnMemory& memory_;
-  const NearTotals near_totals_;
   const Room room_;
 };
 
@@ -234,7 +224,7 @@ struct MessageLimits {
   std::size_t one_hop;  // of a share of which each of two nodes sends all
 };
 
-// A piece is a multiple of the grain by which chunks are shared.
+// A message is a multiple of the grain by which chunks are shared.
 ColumnPlan plan_of(const Team& team, const Reduction& op, Order order, std::size_t count,
                    int columns, const MessageLimits& limits) {
   const std::size_t terms =
@@ -248,7 +238,9 @@ ColumnPlan plan_of(const Team& team, const Reduction& op, Order order, std::size
   plan.share = schedule::share(count, grain, columns, team.node.me);
   plan.is_one_hop = order == Order::nodes && count_nodes(team) == 2 &&
                     plan.share.size() * op.elem_bytes <= limits.one_hop;
-  plan.most_of_piece = std::max<std::size_t>(bytes / op.elem_bytes / grain, 1) * grain;
+  plan.most_of_message = std::max<std::size_t>(bytes / op.elem_bytes / grain, 1) * grain;
+  plan.most_of_chunk =
+      plan.most_of_message * (plan.is_one_hop ? 1 : static_cast<std::size_t>(count_nodes(team)));
   return plan;
 }
 

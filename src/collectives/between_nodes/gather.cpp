@@ -15,13 +15,6 @@
 namespace meshmem::between_nodes {
 namespace {
 
-void pack(const Team::Node& node, const Layout& layout, std::byte* blocks, const std::byte* all) {
-  for (const int pe : node.members) {
-    std::copy_n(all + layout.begin(pe), layout.size(pe), blocks);
-    blocks += layout.size(pe);
-  }
-}
-
 void unpack(const Team::Node& node, const Layout& layout, std::byte* all, const std::byte* blocks) {
   for (const int pe : node.members) {
     std::copy_n(blocks, layout.size(pe), all + layout.begin(pe));

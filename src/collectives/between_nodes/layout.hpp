@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the blocks of a team's PEs lie when they follow one another.
-// Invariant: all members have the same. Made by fcollect and collect between nodes.
+// Invariant: all members have the same. Made by fcollect, collect and reduce-scatter between nodes.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_LAYOUT_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_LAYOUT_HPP_
 
@@ -49,6 +49,13 @@ class Layout {
   std::size_t total_ = 0;
   std::size_t largest_ = 0;
 };
+
+// Copies the blocks of a node's members out of those of all PEs, one behind the other.
+inline void pack(const Team::Node& node, const Layout& layout, std::byte* blocks,
+                 const std::byte* all) {
+  for (const int pe : node.members)
+    blocks = std::copy_n(all + layout.begin(pe), layout.size(pe), blocks);
+}
 
 }  // namespace meshmem::between_nodes
 

@@ -20,16 +20,15 @@ class OneHopColumn {
                const ColumnPlan& plan, ColumnMemory& memory)
       : operation_(operation),
         op_(op),
-        share_(plan.share),
-        most_(plan.most_of_piece),
+        plan_(plan),
+        near_(team.node),
         is_first_(team.my_node == 0),
         partner_(member(node_at(team, 1 - team.my_node), team.node.me)),
         memory_(memory),
-        near_totals_(team.node, op, memory),
-        room_(make_room(kChunksKept * most_ * op.elem_bytes)) {}
+        room_(make_room(kChunksKept * plan.most_of_chunk * op.elem_bytes)) {}
 
   void run() {
-    const int chunks = static_cast<int>((share_.size() + most_ - 1) / most_);
+    const int chunks = plan_.count_chunks();
     for (int i = 0; i < chunks + kChunksAheadInOneHop; ++i) {
       if (i < chunks) begin(i);
       if (i >= kChunksAheadInOneHop) end(i - kChunksAheadInOneHop);
@@ -53,21 +52,17 @@ class OneHopColumn {
   };
   static constexpr int kChunksKept = kChunksAheadInOneHop + 1;
 
-  schedule::Range chunk(int index) const {
-    const std::size_t begin =
-        std::min(share_.begin + static_cast<std::size_t>(index) * most_, share_.end);
-    return {begin, std::min(share_.end, begin + most_)};
-  }
   std::size_t bytes(const schedule::Range& range) const { return range.size() * op_.elem_bytes; }
   std::byte* room_for(int index) const {
-    return room_.get() + static_cast<std::size_t>(index % kChunksKept) * most_ * op_.elem_bytes;
+    const auto kept = static_cast<std::size_t>(index % kChunksKept);
+    return room_.get() + kept * plan_.most_of_chunk * op_.elem_bytes;
   }
 
   void begin(int index) {
-    const schedule::Range range = chunk(index);
-    memory_.open(index, range, chunk(index + 1));
+    const schedule::Range range = plan_.chunk(index);
+    memory_.open(index, range, plan_.chunk(index + 1));
     std::byte* const result = memory_.result(index, range);
-    const std::byte* total = near_totals_.in(index, range, room_for(index));
+    const std::byte* total = combine_into(room_for(index), near_, op_, memory_, index, range);
     // Data on its way must not change.
     if (total == result) total = std::copy_n(total, bytes(range), room_for(index)) - bytes(range);
     Arrival& arrival = arrivals_[static_cast<std::size_t>(index % kChunksKept)];
@@ -80,7 +75,7 @@ class OneHopColumn {
   }
 
   void end(int index) {
-    const schedule::Range range = chunk(index);
+    const schedule::Range range = plan_.chunk(index);
     operation_.receive(
         partner_, {arrivals_[static_cast<std::size_t>(index % kChunksKept)], bytes(range)}, index);
     memory_.show(index, range);
@@ -88,12 +83,11 @@ class OneHopColumn {
 
   const Operation& operation_;
   const Reduction& op_;
-  const schedule::Range share_;
-  const std::size_t most_;  // elements of a chunk
-  const bool is_first_;     // of the nodes
+  const ColumnPlan plan_;
+  const NodeTeam& near_;
+  const bool is_first_;  // of the nodes
   const int partner_;
   ColumnMemory& memory_;
-  const NearTotals near_totals_;
   const Room room_;
   std::array<Arrival, kChunksKept> arrivals_;
 };

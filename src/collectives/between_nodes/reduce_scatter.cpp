@@ -16,26 +16,18 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// The blocks of a node's members, of the `all` blocks.
-void pack(const Team::Node& node, std::byte* blocks, const std::byte* all, std::size_t block) {
-  for (const int pe : node.members) {
-    std::copy_n(all + static_cast<std::size_t>(pe) * block, block, blocks);
-    blocks += block;
-  }
-}
-
 // `all` is what this node has for all PEs. `mine` becomes the results of its members.
 void exchange_blocks(Team& team, const Operation& operation, const Reduction& op,
                      const std::byte* all, std::byte* mine, std::size_t count) {
-  const std::size_t block = count * op.elem_bytes;
+  const Layout layout(team.n, count * op.elem_bytes);
   const Team::Node& here = my_node(team);
-  const Room blocks = make_room(static_cast<std::size_t>(team.n) * block);
+  const Room blocks = make_room(layout.total());
   for_other_nodes(team, [&](int number) {
     const Team::Node& node = node_at(team, number);
-    pack(node, blocks.get(), all, block);
-    operation.send(node.leader(), blocks.get(), node.members.size() * block);
+    pack(node, layout, blocks.get(), all);
+    operation.send(node.leader(), blocks.get(), layout.total_of(node));
   });
-  pack(here, mine, all, block);
+  pack(here, layout, mine, all);
   const std::size_t elems = here.members.size() * count;
   const Room room = make_room(2 * elems * op.elem_bytes);
   combine_nodes(team, op, mine, elems, room.get(), [&](int node, std::byte* to) {

@@ -28,11 +28,6 @@ bool are_for_kernels(const void* address, std::size_t bytes) {
          on_device::kernels_reach(address, bytes);
 }
 
-bool is_symmetric(const Team& team, const void* address, std::size_t bytes) {
-  return is_in_segment(*team.node.map, address, bytes) ||
-         device_segments().find_offset(address, bytes).has_value();
-}
-
 // Whether a kernel of this PE can combine what the node's members have.
 bool kernel_combines(const Team& team, const Reduction& op, const ColumnPlan& plan,
                      const void* source) {
@@ -75,7 +70,7 @@ StagedColumn::StagedColumn(const Team& team, const Reduction& op, const ColumnPl
       members_(static_cast<std::size_t>(team.node.n)),
       n_terms_(kernel_combines(team, op, plan, source) ? 1 : members_),
       term_bytes_(has_total() ? combined_.elem_bytes : op.elem_bytes),
-      chunk_(std::min(chunk_of(team, plan.is_one_hop, plan.most_of_piece), plan.share.size())),
+      chunk_(std::min(plan.most_of_chunk, plan.share.size())),
       devices_copy_(!team.kernel_waits && are_for_kernels(dest, plan.share.end * op.elem_bytes)),
       me_(static_cast<std::size_t>(team.node.me)),
       terms_room_(pinned_bytes(kTermsKept, n_terms_ * chunk_, term_bytes_)),

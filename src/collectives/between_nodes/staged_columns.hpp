@@ -20,7 +20,7 @@
 
 namespace meshmem::between_nodes {
 
-// The most bytes that the members of a node bring of one piece, together: a chunk's terms lie in
+// The most bytes that the members of a node bring for one message, together: a chunk's terms lie in
 // pinned memory, kTermsKept times.
 inline constexpr std::size_t kStagedMessages = 1024 * kKiB;
 
