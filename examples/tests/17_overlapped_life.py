@@ -42,5 +42,5 @@ check_board(33, 2, 7, "--blocks", 1, "--threads", 33)
 if PES == 3:
     check_board(40, 9, 20, launcher=("--fake-nodes", 2))
 if PES == 5 and os.environ.get("WITH_NODES"):
-    check_board(40, 9, 20, launcher=("--fake-nodes", 3), env={"MESHMEM_NETWORK": "tcp"})
+    check_board(40, 9, 20, launcher=("--fake-nodes", 3))
 check_refuses("--rows", "1", says="--rows: Value 1 not in range 2 to", status=2)

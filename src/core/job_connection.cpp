@@ -6,10 +6,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-#include <memory>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -22,9 +18,7 @@
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/same_settings.hpp"
-#include "gpu/staged_access.hpp"
 #include "memory/heap_watch.hpp"
-#include "transport/arena_transport.hpp"
 
 namespace meshmem {
 
@@ -56,18 +50,15 @@ void JobConnection::connect(const Environment& environment, const std::string& t
     debug("the PEs run different programs, so their static data is not symmetric");
   }
   more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n(), core_share_);
-  connect_transport();
+  if (uses_network_) network_.connect(me_, memory_, nodes_, facts_);
   meet("share the static data");
   end_offer();
   memory_.arena().close_file();
 }
 
-// Fake nodes do without, as one arena serves them all, unless they are asked to be as real ones.
 void JobConnection::choose_network(NetworkKind wanted) {
   const int far_pes = n_pes_ - static_cast<int>(joined_job().node_pes.size());
-  const bool is_real = !joined_job().has_fake_nodes;
-  uses_network_ =
-      far_pes != 0 && (is_real || wanted == NetworkKind::tcp || wanted == NetworkKind::ucx);
+  uses_network_ = far_pes != 0;
   if (uses_network_ && wanted == NetworkKind::none) {
     if (me_ != 0) leave_word_to_others();
     fatal(
@@ -83,15 +74,9 @@ int JobConnection::pes_of_machine() const {
 }
 
 void JobConnection::open_memory(const Environment& environment, std::size_t static_bytes) {
-  std::vector<int> pes = joined_job().node_pes;
-  if (!uses_network_) {
-    pes.resize(static_cast<std::size_t>(n_pes_));
-    std::iota(pes.begin(), pes.end(), 0);
-  }
-  memory_.open({.pes = std::move(pes),
+  memory_.open({.pes = joined_job().node_pes,
                 .me = me_,
                 .exchange = uses_network_ ? Among::node : Among::job,
-                .has_inboxes = joined_job().has_fake_nodes && !uses_network_,
                 .has_wire_addresses = uses_network_,
                 .static_bytes = static_bytes,
                 .heap_bytes = heap_bytes(environment, pes_of_machine()),
@@ -107,7 +92,6 @@ void JobConnection::fill_directory_entry(const Environment& environment, const s
   DirectoryEntry& mine = memory_.mine();
   mine.pe = me_;
   mine.program = program;
-  mine.node = joined_job().node_pes.front();
   tell_settings(mine, memory_.layout(), environment, tuning);
   if (uses_network_) mine.settings.wire = static_cast<std::uint64_t>(network_.wire_kind());
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
@@ -115,18 +99,7 @@ void JobConnection::fill_directory_entry(const Environment& environment, const s
   mine.present.store(1, std::memory_order_release);
 }
 
-// All are of this machine.
-int JobConnection::fewest_cores_of_fake_nodes() const {
-  constexpr std::uint64_t kThisMachine = 1;
-  std::vector<int> pes(static_cast<std::size_t>(std::max(nodes_.n(), 1)));
-  for (int pe = 0; pe < n_pes_; ++pe) ++pes[static_cast<std::size_t>(nodes_.node_of(pe))];
-  FewestCores fewest;
-  for (const int of_node : pes)
-    fewest.add(kThisMachine, count_cores(memory_.directory(), memory_.n()), of_node);
-  return fewest.count();
-}
-
-// All PEs are in the arena's directory, or each node has its own and they exchange cards.
+// Of several nodes each has an arena with a directory of its own, and they exchange cards.
 void JobConnection::find_nodes(double start_timeout) {
   const DirectoryEntry* directory = memory_.directory();
   if (uses_network_) exchange_cards(memory_, start_timeout);
@@ -138,9 +111,7 @@ void JobConnection::find_nodes(double start_timeout) {
     network_.admit_only(others, start_timeout);
   } else {
     facts_ = facts_of_node(directory, memory_.layout());
-    core_share_.pes = pes_of_machine();
-    if (joined_job().has_fake_nodes) nodes_ = fake_nodes(directory, n_pes_, me_);
-    core_share_.fewest_cores = fewest_cores_of_fake_nodes();
+    core_share_.pes = n_pes_;
   }
 }
 
@@ -167,23 +138,6 @@ void JobConnection::share_statics(const StaticData& statics) {
                         mine);
   mine = reinterpret_cast<std::byte*>(statics.begin);
   statics_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
-}
-
-// Far PEs of fake nodes are reached by this machine's memory.
-void JobConnection::connect_transport() {
-  if (!nodes_.has_several()) return;
-  if (uses_network_) return network_.connect(me_, memory_, nodes_, facts_);
-  const ArenaTransport::Mapping mapping{
-      .address_of =
-          [this](const RemotePlace& place) {
-            const int index = memory_.index_of(place.pe);
-            if (place.segment == RemoteSegment::device)
-              return find_in_device_memory(index, place.offset, 0);
-            return memory_.base_of(index, place.segment) + place.offset;
-          },
-      .inbox_of = [this](int pe) { return memory_.inbox_of(pe); },
-      .device = &staged_access()};
-  use_transport(std::make_unique<ArenaTransport>(me_, mapping));
 }
 
 // Between nodes their first PEs meet, and find the highest sequence number of any team.

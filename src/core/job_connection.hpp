@@ -64,14 +64,12 @@ class JobConnection {
  private:
   void choose_network(NetworkKind wanted);
   int pes_of_machine() const;
-  int fewest_cores_of_fake_nodes() const;
   void open_memory(const Environment& environment, std::size_t static_bytes);
   void fill_directory_entry(const Environment& environment, const std::string& tuning,
                             std::uint64_t program);
   void find_nodes(double start_timeout);
   void find_segments();
   void share_statics(const StaticData& statics);
-  void connect_transport();
 
   int n_pes_ = 0;
   int me_ = 0;

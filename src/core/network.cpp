@@ -17,9 +17,11 @@
 #include "base/error.hpp"
 #include "base/machine/hmac.hpp"
 #include "base/machine/machine.hpp"
+#include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
 #include "core/card_exchange.hpp"
 #include "core/team_area.hpp"
+#include "gpu/device_segments.hpp"
 #include "gpu/staged_access.hpp"
 
 namespace meshmem {
@@ -31,6 +33,13 @@ constexpr int kSlotOfMeetings = kTeamAreas;
 // made from it.
 Digest made_from(const std::array<std::uint64_t, 2>& secret, std::string_view purpose) {
   return hmac({reinterpret_cast<const char*>(secret.data()), sizeof secret}, purpose);
+}
+
+// The place in the memory of the PE with this index; nullptr: there are no such bytes.
+std::byte* find_in_device_memory(int index, std::size_t offset, std::size_t bytes) {
+  const std::size_t in_segment = offset & ((std::size_t{1} << kDeviceOffsetBits) - 1);
+  const auto number = static_cast<int>(offset >> kDeviceOffsetBits);
+  return device_segments().find_mapped(index, {number, in_segment}, bytes);
 }
 
 }  // namespace
@@ -91,7 +100,8 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
        .lost = &memory.arena().header().lost,
        .device_place = &find_in_device_memory,
        .device = &staged_access()});
-  use_transport(std::move(unconnected_));
+  the_transport = unconnected_.release();
+  progress_of_waits = [] { the_transport->progress(); };
 }
 
 // A dissemination: after round r a node knows the greatest number of 2^(r+1) nodes.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes or finds the arena, and what is where in a PE's control segment: team areas, the list of
-// active sets, and for fake nodes the inbox. The first PE chooses the layout; the others learn it
-// from the ticket.
+// active sets. The first PE chooses the layout; the others learn it from the ticket.
 #include "core/node_memory.hpp"
 
 #include <fmt/format.h>
@@ -22,11 +21,10 @@ namespace {
 constexpr const char* kArenaKey = "meshmem.arena";
 // In a PE's control segment, behind its team areas.
 constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kTeamAreas;
-constexpr std::size_t kInboxOffset = kActiveSetsOffset + sizeof(ActiveSetList);
 
 ArenaLayout layout_of(const NodeMemory::Plan& plan) {
   return {.n_pes = plan.pes.size(),
-          .control_bytes = kInboxOffset + (plan.has_inboxes ? sizeof(Inbox) : 0),
+          .control_bytes = kActiveSetsOffset + sizeof(ActiveSetList),
           .static_bytes = plan.static_bytes,
           .heap_bytes = plan.heap_bytes,
           .has_wire_addresses = plan.has_wire_addresses};
@@ -122,10 +120,6 @@ ActiveSetList* NodeMemory::active_sets() const {
 
 std::size_t NodeMemory::place_of_active_set(std::size_t place) {
   return kActiveSetsOffset + place * sizeof ActiveSetList::names[0];
-}
-
-Inbox* NodeMemory::inbox_of(int pe) const {
-  return reinterpret_cast<Inbox*>(base_of(index_of(pe), RemoteSegment::control) + kInboxOffset);
 }
 
 void NodeMemory::meet(const char* where) {

@@ -2,8 +2,7 @@
 //
 // The arena as the PEs that share it use it: who they are, and where each one's memory is in it.
 // Invariant: an index counts the PEs of this arena, a PE those of the job. They are the PEs of a
-// node; those of fake nodes share one arena unless MESHMEM_NETWORK is tcp or ucx. Part of a
-// JobConnection, made once a process.
+// node. Part of a JobConnection, made once a process.
 #ifndef MESHMEM_CORE_NODE_MEMORY_HPP_
 #define MESHMEM_CORE_NODE_MEMORY_HPP_
 
@@ -17,7 +16,6 @@
 #include "core/active_sets.hpp"
 #include "core/team_area.hpp"
 #include "memory/arena.hpp"
-#include "transport/arena_transport.hpp"
 #include "transport/transport.hpp"
 
 namespace meshmem {
@@ -28,7 +26,6 @@ class NodeMemory {
     std::vector<int> pes;  // that share the arena, ascending, this one among them
     int me;
     Among exchange;  // what pes are
-    bool has_inboxes;
     bool has_wire_addresses;
     std::size_t static_bytes;
     std::size_t heap_bytes;
@@ -59,7 +56,6 @@ class NodeMemory {
   TeamArea* team_area(int pe, int slot) const;
   ActiveSetList* active_sets() const;                         // of the first PE
   static std::size_t place_of_active_set(std::size_t place);  // in the control segment
-  Inbox* inbox_of(int pe) const;
 
   // Returns when all PEs of the arena have come, before there are teams and after them.
   void meet(const char* where);

@@ -53,19 +53,6 @@ std::string Nodes::name_of(int pe) const {
   return fmt::format("PE {} on host {}", pe, host_of(pe));
 }
 
-Nodes fake_nodes(const DirectoryEntry* directory, int n_pes, int my_pe) {
-  Nodes nodes(n_pes, my_pe, 0);
-  while (nodes.next_pe() >= 0) {
-    NodeCard card;
-    for (int pe = 0; pe < n_pes; ++pe)
-      if (directory[pe].node == nodes.next_pe()) card.pes.push_back(pe);
-    card.addresses.resize(card.pes.size());
-    card.host = fmt::format("node{}", nodes.n());
-    if (const auto error = nodes.add(card)) fatal("the start-up data of a node {}", *error);
-  }
-  return nodes;
-}
-
 std::size_t Nodes::bytes() const {
   return place_of_pe_.capacity() * sizeof(Place) + nodes_.capacity() * sizeof(Node) +
          texts_.capacity();

@@ -69,9 +69,6 @@ class Nodes {
   std::string texts_;
 };
 
-// Of PEs that share an arena and are told apart by their launcher, for tests. No addresses.
-Nodes fake_nodes(const DirectoryEntry* directory, int n_pes, int my_pe);
-
 }  // namespace meshmem
 
 #endif  // MESHMEM_CORE_NODES_HPP_

@@ -58,10 +58,6 @@ class Runtime {
   JobConnection& job() { return job_; }
   const Nodes& nodes() const { return job_.nodes(); }
   bool is_near(int pe) const { return nodes().is_near(pe); }
-  // nullptr: all nodes share a memory.
-  NetworkTransport* network_transport() const {
-    return job_.network().is_connected() ? &job_.network().transport() : nullptr;
-  }
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   KernelProxy& kernel_proxy() { return kernel_proxy_; }

@@ -16,7 +16,6 @@
 #include "core/team_area.hpp"
 #include "device/state.hpp"
 #include "memory/arena.hpp"
-#include "transport/arena_transport.hpp"
 #include "transport/network/format.hpp"
 
 namespace meshmem {
@@ -32,13 +31,12 @@ constexpr std::uint64_t hash_of(std::initializer_list<std::size_t> numbers) {
   return hash;
 }
 
-constexpr std::uint64_t kLayout =
-    hash_of({sizeof(ArenaHeader), offsetof(ArenaHeader, lost), sizeof(DirectoryEntry),
-             offsetof(DirectoryEntry, settings), offsetof(DirectoryEntry, device),
-             sizeof(WireAddress), sizeof(JobStatus), sizeof(PeStatus), sizeof(TeamArea), kTeamAreas,
-             kStageBytes, sizeof(ActiveSetList), sizeof(Inbox), sizeof(Settings),
-             sizeof(network::Record), sizeof(network::Head), sizeof(device::SyncLayout),
-             sizeof(device::State), sizeof(device::ProxyCommand)});
+constexpr std::uint64_t kLayout = hash_of(
+    {sizeof(ArenaHeader), offsetof(ArenaHeader, lost), sizeof(DirectoryEntry),
+     offsetof(DirectoryEntry, settings), offsetof(DirectoryEntry, device), sizeof(WireAddress),
+     sizeof(JobStatus), sizeof(PeStatus), sizeof(TeamArea), kTeamAreas, kStageBytes,
+     sizeof(ActiveSetList), sizeof(Settings), sizeof(network::Record), sizeof(network::Head),
+     sizeof(device::SyncLayout), sizeof(device::State), sizeof(device::ProxyCommand)});
 
 // The file that this code is in: libmeshmem.so, or a program that has it inside.
 std::string own_file() {

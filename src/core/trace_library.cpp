@@ -65,9 +65,11 @@ bool is_stream_captured(void* stream) {
 }
 
 void ask(int pe, const void* question, std::size_t bytes, void* answer, std::size_t answer_bytes) {
-  runtime().network_transport()->ask(pe, question, bytes, answer, answer_bytes);
+  runtime().job().network().transport().ask(pe, question, bytes, answer, answer_bytes);
 }
-void answer_with(AnswerQuestion answer) { runtime().network_transport()->answer_with(answer); }
+void answer_with(AnswerQuestion answer) {
+  runtime().job().network().transport().answer_with(answer);
+}
 int node_of(int pe) { return runtime().nodes().node_of(pe); }
 
 void place_on_node(TraceJob& job) {
@@ -79,7 +81,6 @@ void place_on_node(TraceJob& job) {
   job.first_pe_of_node = nodes.first_pe_of(job.node);
   job.is_first_of_node = job.first_pe_of_node == job.pe;
   job.node_of = node_of;
-  if (!runtime().network_transport()) return;
   job.ask = ask;
   job.answer_with = answer_with;
 }

@@ -62,7 +62,6 @@ struct Settings {
 struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
-  int node = 0;  // the first PE on its node
   Settings settings;
   std::uint64_t program = 0;           // StaticData::fingerprint
   bool is_checked = false;             // by a memory checker

@@ -21,10 +21,6 @@ struct AtomicRequest {
   bool fetches;
 };
 
-// Executes it on memory that is mapped here, by the processor; the value before. Acquire and
-// release, as near atomics.
-std::uint64_t execute(const AtomicRequest& request, void* there);
-
 }  // namespace meshmem
 
 #endif  // MESHMEM_TRANSPORT_ATOMIC_REQUEST_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The way to far PEs, whose memory is not mapped here: what one_sided.cpp and the collectives
-// between nodes ask for. One implementation a job; there is none where all PEs are near.
+// between nodes ask for. network_transport implements it; there is none where all PEs are near.
 // Invariant: no fast path comes here. A place is a segment and an offset, never an address: the
 // target checks its bounds. pending_work counts issued operations until complete() returns.
 #ifndef MESHMEM_TRANSPORT_TRANSPORT_HPP_
@@ -27,8 +27,6 @@ inline constexpr int kDeviceOffsetBits = 48;
 inline std::size_t device_offset(int number, std::size_t offset) {
   return (static_cast<std::size_t>(number) << kDeviceOffsetBits) + offset;
 }
-// The place in the memory of the PE with this index; nullptr: there are no such bytes.
-std::byte* find_in_device_memory(int index, std::size_t offset, std::size_t bytes);
 
 struct RemotePlace {
   int pe;  // of the world
@@ -89,32 +87,23 @@ class Transport {
   virtual void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) = 0;
   // From now on, what comes of such a message goes straight to dest; receive() with the same dest
   // follows. A sink lasts until that has returned.
-  virtual void expect(int pe, const MessageKey& key, const MessageDest& dest) {
-    mailbox_.expect(pe, key, dest);
-  }
+  virtual void expect(int pe, const MessageKey& key, const MessageDest& dest) = 0;
   // Waits until dest has all of the message. `what` names it in the line for a timeout.
   virtual void receive(int pe, const MessageKey& key, const MessageDest& dest,
-                       const std::function<std::string()>& what);
+                       const std::function<std::string()>& what) = 0;
 
   // Takes in what has arrived. Called by all who wait.
   virtual void progress() = 0;
   // The same by who serves kernels: one of them may be about to answer a signal.
-  virtual void progress_for_kernels() { progress(); }
+  virtual void progress_for_kernels() = 0;
   // Says that this thread takes in messages soon, so that no other comes to take turns with it.
-  virtual void will_progress() {}
-
- protected:
-  Mailbox mailbox_;
-
- private:
-  // Called by the thread that has received a message.
-  virtual void note_received(int /*pe*/, int /*slot*/, std::size_t /*bytes*/) {}
+  virtual void will_progress() = 0;
 };
 
+// nullptr where all PEs are near. Start-up sets it, before any thread waits. It lives until the
+// process ends, since a thread may still wait.
 inline constinit Transport* the_transport = nullptr;
-// nullptr where all PEs are near. Start-up sets it, before any thread waits.
 inline Transport* transport() { return the_transport; }
-void use_transport(std::unique_ptr<Transport> implementation);
 
 }  // namespace meshmem
 

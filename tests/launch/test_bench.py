@@ -159,14 +159,13 @@ class Operations(Bench):
             for caller in self.CALLERS:
                 with self.subTest(pes=pes, memory=memory, caller=caller):
                     self.every_row(table, pes, caller, "--memory", memory, "--peer", "far",
-                                   launcher=("--fake-nodes", 2),
-                                   env={"MESHMEM_NETWORK": "tcp"})
+                                   launcher=("--fake-nodes", 2))
 
     @unittest.skipUnless("WITH_NODES" in os.environ, "built with a sanitizer")
     def test_the_head_shows_the_nodes_and_the_pair(self):
         def heads(*words, nodes=2):
             result = self.oshrun("-n", 4, "--fake-nodes", nodes, BENCH, "p", "--runs", 1,
-                                 "--iterations", 1, *words, env={"MESHMEM_NETWORK": "tcp"})
+                                 "--iterations", 1, *words)
             self.assertEqual((result.status, result.err), (0, ""), result)
             return result.out.splitlines()[:2]
         nodes, pair = heads("--peer", "far")

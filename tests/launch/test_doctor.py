@@ -151,7 +151,7 @@ class ByOshrun(Doctor):
 
     def test_nodes_differ_by_name(self):
         result = self.doctor("-n", 3, "--fake-nodes", 2)
-        self.assert_between_nodes(result, 3, "shared memory")
+        self.assert_between_nodes(result, 3, "(tcp|UCX) ")
         heaps = [text for _, name, text in self.lines_of(result) if name == "heap"]
         self.assertEqual(len(heaps), 2, result)
         self.assertIn("(PE 0): a put to another PE", heaps[0])

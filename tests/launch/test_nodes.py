@@ -16,10 +16,6 @@ PMIX_REFUSES = os.environ["PMIX_REFUSES"]
 
 
 class Nodes(launching.LaunchTest):
-    def setUp(self):
-        super().setUp()
-        self.environment["MESHMEM_NETWORK"] = "tcp"
-
     def run_job(self, pes, nodes, *words, **options):
         return self.oshrun("-n", pes, "--fake-nodes", nodes, *words, seconds=60, **options)
 

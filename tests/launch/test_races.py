@@ -65,12 +65,6 @@ class TestRaces(RacesTest):
                 result = self.oshrun("-n", 3, os.environ[program])
                 self.assertEqual((result.status, result.err), (0, ""), result)
 
-    def test_fake_nodes_share_the_shadow(self):
-        self.words = ("--fake-nodes", 2)
-        for name in ("put_get", "flag_without_fence", "wrong_signal"):
-            self.check_mistake(name, 2)
-        self.check_silence(*self.words, "-n", 3)
-
     def test_refusals(self):
         for words, environment, line in (
                 (["-n", 2], {"MESHMEM_TRACE": os.path.join(self.folder, "t")},
@@ -88,7 +82,6 @@ class TestNodes(RacesTest):
 
     def setUp(self):
         super().setUp()
-        self.environment["MESHMEM_NETWORK"] = "tcp"
         self.words = ("--fake-nodes", 2)
 
     def test_finds_each_mistake(self):

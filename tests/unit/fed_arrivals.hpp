@@ -121,8 +121,7 @@ class FedArrivals {
 
   std::unique_ptr<std::uint64_t[]> segments_[2][3];
   std::unique_ptr<std::byte[]> answer_ = std::make_unique<std::byte[]>(kAnswerBytes);
-  Mailbox mailbox_;
-  NetworkState state_{mailbox_};
+  NetworkState state_;
   network::Arrivals arrivals_{state_};
 };
 

@@ -12,6 +12,7 @@
 #include "gpu/device_target.hpp"
 #include "network_pes.hpp"
 #include "transport/network/format.hpp"
+#include "transport/network/segments.hpp"
 
 namespace meshmem {
 namespace {
@@ -138,7 +139,7 @@ class Player {
     if (request.op == device::AtomicOp::fetch) request.fetches = true;
     alignas(8) std::byte word[8];
     std::memcpy(word, model().data() + offset, sizeof word);
-    const std::uint64_t before = execute(request, word);
+    const std::uint64_t before = network::execute(request, word);
     std::memcpy(model().data() + offset, word, sizeof word);
     const std::uint64_t answer = transport_.atomic(at(offset), request);
     ASSERT_EQ(answer, request.fetches ? before : 0);

@@ -7,54 +7,79 @@
 #ifndef MESHMEM_TESTS_UNIT_NODE_THREADS_HPP_
 #define MESHMEM_TESTS_UNIT_NODE_THREADS_HPP_
 
-#include <atomic>
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "base/waiting/wait.hpp"
 #include "core/team.hpp"
 #include "pe_threads.hpp"
-#include "transport/arena_transport.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem {
 
-// Messages of whichever PE the calling thread is.
-class TransportOfThread : public ArenaTransport {
+// Puts each message into the receiver's mailbox at once, in pieces.
+class TransportOfThreads : public Transport {
  public:
-  TransportOfThread() : ArenaTransport(-1, {}) {}
-  static inline thread_local ArenaTransport* mine = nullptr;
-  static inline thread_local int number = -1;
-  static inline std::atomic<int> sent{0};
+  static constexpr int kMostPes = 64;
+  static inline thread_local int me = -1;
+  int sent = 0;
   // The most bytes that one PE had sent to another and that had not been received.
-  static inline std::atomic<std::size_t> most_ahead{0};
+  std::size_t most_ahead = 0;
 
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override {
-    ++sent;
-    const std::size_t now = ahead(number, pe).fetch_add(bytes) + bytes;
-    for (std::size_t most = most_ahead; most < now && !most_ahead.compare_exchange_weak(most, now);)
-      continue;
-    mine->send(pe, key, data, bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      ++sent;
+      most_ahead = std::max(most_ahead, ahead_[me][pe] += bytes);
+    }
+    const auto* const from = static_cast<const std::byte*>(data);
+    std::size_t done = 0;
+    do {
+      const std::size_t length = std::min(bytes - done, 16 * kPieceGrain);
+      EXPECT_TRUE(mailboxes_[pe].deliver(me, key, {bytes, from + done, length}));
+      done += length;
+    } while (done < bytes);
   }
   void expect(int pe, const MessageKey& key, const MessageDest& dest) override {
-    mine->expect(pe, key, dest);
+    mailboxes_[me].expect(pe, key, dest);
   }
   void receive(int pe, const MessageKey& key, const MessageDest& dest,
                const std::function<std::string()>& what) override {
-    mine->receive(pe, key, dest, what);
-    ahead(pe, number) -= dest.bytes;
-  }
-  void progress() override {
-    if (mine) mine->progress();
+    wait_until_ready([&] { return mailboxes_[me].try_take(pe, key, dest); }, what);
+    const std::lock_guard lock(mutex_);
+    ahead_[pe][me] -= dest.bytes;
   }
 
- private:
-  static constexpr std::size_t kMostPes = 64;
-  static std::atomic<std::size_t>& ahead(int from, int to) {
-    static std::atomic<std::size_t> bytes[kMostPes][kMostPes];
-    return bytes[from][to];
+  void progress() override {}
+  void progress_for_kernels() override {}
+  void will_progress() override {}
+  void put(const RemotePlace&, const void*, std::size_t) override { refuse(); }
+  void get(void*, const RemotePlace&, std::size_t) override { refuse(); }
+  void put_nbi(const RemotePlace&, const void*, std::size_t) override { refuse(); }
+  void get_nbi(void*, const RemotePlace&, std::size_t) override { refuse(); }
+  void put_signal(const RemotePlace&, const void*, std::size_t, const SignalUpdate&) override {
+    refuse();
   }
+  std::uint64_t atomic(const RemotePlace&, const AtomicRequest&) override { refuse(); }
+  void fetch_nbi(const RemotePlace&, const AtomicRequest&, std::uint64_t*) override { refuse(); }
+  void order() override { refuse(); }
+  void complete() override { refuse(); }
+  std::unique_ptr<CompletionMark> mark() override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() { fatal("a collective here has messages only"); }
+
+  std::mutex mutex_;
+  std::size_t ahead_[kMostPes][kMostPes] = {};
+  Mailbox mailboxes_[kMostPes];
 };
 
 class NodeThreads {
@@ -66,33 +91,19 @@ class NodeThreads {
       : node_of_pe_(std::move(node_of_pe)),
         job_(static_cast<int>(node_of_pe_.size()), heap_bytes, 2),
         heaps_(node_of_pe_.size()) {
-    if (!transport()) use_transport(std::make_unique<TransportOfThread>());
-    TransportOfThread::sent = 0;
-    TransportOfThread::most_ahead = 0;
-    for (std::size_t pe = 0; pe < node_of_pe_.size(); ++pe)
-      inboxes_.push_back(zeroed_memory(sizeof(Inbox)));
-    const ArenaTransport::Mapping mapping{
-        .address_of = [](const RemotePlace&) { return static_cast<std::byte*>(nullptr); },
-        .inbox_of =
-            [this](int pe) {
-              return reinterpret_cast<Inbox*>(inboxes_[static_cast<std::size_t>(pe)].get());
-            },
-        .device = nullptr};
-    for (std::size_t pe = 0; pe < node_of_pe_.size(); ++pe)
-      transports_.push_back(std::make_unique<ArenaTransport>(static_cast<int>(pe), mapping));
+    the_transport = &transport_;
   }
+  ~NodeThreads() { the_transport = nullptr; }
 
   // body(pe, the team of all) by all PEs, a thread each.
   void run(const std::function<void(Pe&, Team&)>& body) {
     job_.run([&](Pe& pe) {
-      TransportOfThread::mine = transports_[static_cast<std::size_t>(pe.number)].get();
-      TransportOfThread::number = pe.number;
+      TransportOfThreads::me = pe.number;
       unmap_far_heaps(pe);
       std::vector<int> all(node_of_pe_.size());
       std::iota(all.begin(), all.end(), 0);
       Team world = team(pe, all, 0);
       body(pe, world);
-      TransportOfThread::mine = nullptr;
     });
   }
 
@@ -105,8 +116,8 @@ class NodeThreads {
     return team;
   }
 
-  int messages() const { return TransportOfThread::sent; }
-  std::size_t most_ahead() const { return TransportOfThread::most_ahead; }
+  int messages() const { return transport_.sent; }
+  std::size_t most_ahead() const { return transport_.most_ahead; }
 
  private:
   int node_of(int pe) const { return node_of_pe_[static_cast<std::size_t>(pe)]; }
@@ -124,8 +135,7 @@ class NodeThreads {
   const std::vector<int> node_of_pe_;
   PeThreads job_;
   std::vector<std::vector<std::byte*>> heaps_;  // as each PE sees them
-  std::vector<Memory> inboxes_;
-  std::vector<std::unique_ptr<ArenaTransport>> transports_;
+  TransportOfThreads transport_;
 };
 
 }  // namespace meshmem

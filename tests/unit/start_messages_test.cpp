@@ -47,7 +47,6 @@ void start(int node, int index, NodeMemory& memory) {
   memory.open({.pes = pes,
                .me = calling,
                .exchange = Among::node,
-               .has_inboxes = false,
                .has_wire_addresses = true,
                .static_bytes = 4096,
                .heap_bytes = 4096,

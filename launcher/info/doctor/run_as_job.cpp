@@ -18,7 +18,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/settings/environment.hpp"
 #include "info/doctor/checks.hpp"
 #include "info/doctor/library.hpp"
 #include "info/doctor/nodes.hpp"
@@ -96,13 +95,7 @@ Places all_places(const Library& library) {
   return places;
 }
 
-// Pretended nodes share memory, unless a test wants the network between them.
-std::string networks_between_nodes(const Machine& machine, const Checks& checks) {
-  Environment environment;
-  (void)parse_environment(environment, machine.variable);  // a bad value is a check of its own
-  if (machine.variable("MESHMEM_OSHRUN_FAKE_NODES") && environment.network != NetworkKind::ucx &&
-      environment.network != NetworkKind::tcp)
-    return "shared memory, since the nodes are one machine";
+std::string network_between_nodes(const Checks& checks) {
   const auto networks = std::find_if(checks.begin(), checks.end(),
                                      [](const Check& check) { return check.name == "networks"; });
   return networks == checks.end() ? "the network" : networks->says;
@@ -138,7 +131,7 @@ int try_and_tell(const Library& library, const Machine& machine, Checks checks, 
   long* const status = allocate<long>(library, 2);  // of PE 0, and what it brings to all
   const TrialMemory memory{allocate<char>(library, kTrialBytes),
                            library.malloc_with_hints(kTrialBytes, SHMEMX_MALLOC_DEVICE)};
-  const JobFacts facts{machine.target(), networks_between_nodes(machine, checks)};
+  const JobFacts facts{machine.target(), network_between_nodes(checks)};
   for (Check& check : try_job(library, places, memory, facts)) checks.push_back(std::move(check));
   fill(*report, checks);
   library.barrier_all();

@@ -68,8 +68,7 @@ X(MESHMEM_START_TIMEOUT, start_timeout, seconds, 60,
 X(MESHMEM_NETWORK, network, network_kind, NetworkKind::automatic,
   "How PEs of other machines are reached. tcp: by meshmem's own connections, which only processes "
   "of the job can join. ucx: by UCX. auto: by UCX where there is an RDMA network, else by tcp. "
-  "With tcp and ucx oshrun --fake-nodes, a test of the library, has PEs of other nodes reached so "
-  "too. none: not at all; a job over several machines does not start. The same on all PEs.")
+  "none: not at all; a job over several machines does not start. The same on all PEs.")
 X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
   "The network to use, as in eth0 or mlx5_0:1; of an interface also the address that is in unique "
   "ids. Unset: that of the default route, or UCX chooses.")

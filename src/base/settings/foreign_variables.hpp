@@ -59,7 +59,7 @@ inline constexpr OshrunVariable kOshrunVariables[] = {
      "reaches, such as that of another launcher in between, says another number."},
     {"MESHMEM_OSHRUN_FAKE_NODES",
      "For tests of the library itself: oshrun tells the PEs apart as if they were on this many "
-     "machines. They share this one's memory, but reach each other's as if it were far away."},
+     "machines. They reach each other by the network, over the loopback."},
     {"MESHMEM_OSHRUN_STATUS",
      "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
      "Without it, as under other launchers, they write it to memory of their own."},

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory in which the PEs that share one tell each other what they have accessed: a shadow of
-// each PE's symmetric memory, and each PE's clocks and call sites. These are the PEs of a node, or
-// all where fake nodes share a memory.
+// each PE's symmetric memory, and each PE's clocks and call sites. These are the PEs of a node.
 // Invariant: one mutex for a PE's part and its shadow; a thread holds one at a time. Pages that
 // nobody touches take no memory. Used by boards, and by the checker for what is this PE's own.
 #ifndef MESHMEM_TOOLS_RACES_BOARD_HPP_

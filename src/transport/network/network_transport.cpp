@@ -44,7 +44,7 @@ std::uint64_t cost_of(std::size_t bytes) { return bytes + kMessageCost; }
 }  // namespace
 
 NetworkTransport::NetworkTransport()
-    : state_(std::make_unique<NetworkState>(mailbox_)),
+    : state_(std::make_unique<NetworkState>()),
       arrivals_(std::make_unique<network::Arrivals>(*state_)) {}
 NetworkTransport::~NetworkTransport() { abandon(); }
 
@@ -242,6 +242,22 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
                       .first = key.sequence,
                       .second = bytes};
   state.send(lock, flow, record, data, SendPolicy::at_once);
+}
+
+void NetworkTransport::expect(int pe, const MessageKey& key, const MessageDest& dest) {
+  state_->mailbox.expect(pe, key, dest);
+}
+
+void NetworkTransport::receive(int pe, const MessageKey& key, const MessageDest& dest,
+                               const std::function<std::string()>& what) {
+  wait_until_ready<ProgressBy::ready>(
+      [&] {
+        if (state_->mailbox.try_take(pe, key, dest)) return true;
+        progress();
+        return false;
+      },
+      what);
+  note_received(pe, key.slot, dest.bytes);
 }
 
 // The sender learns of it before it has sent all that it may.

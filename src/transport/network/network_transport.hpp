@@ -55,6 +55,9 @@ class NetworkTransport : public Transport {
   void complete() override;
   std::unique_ptr<CompletionMark> mark() override;
   void send(int pe, const MessageKey& key, const void* data, std::size_t bytes) override;
+  void expect(int pe, const MessageKey& key, const MessageDest& dest) override;
+  void receive(int pe, const MessageKey& key, const MessageDest& dest,
+               const std::function<std::string()>& what) override;
   void progress() override;
   void progress_for_kernels() override;
   void will_progress() override;
@@ -66,7 +69,7 @@ class NetworkTransport : public Transport {
   void answer_with(AnswerQuestion answer);
 
  private:
-  void note_received(int pe, int slot, std::size_t bytes) override;
+  void note_received(int pe, int slot, std::size_t bytes);
 
   std::unique_ptr<NetworkState> state_;
   std::unique_ptr<WireListener> arrivals_;

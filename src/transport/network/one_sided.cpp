@@ -9,7 +9,6 @@
 
 namespace meshmem {
 
-using network::Answers;
 using network::Flow;
 using network::kMostCombined;
 using network::Record;
@@ -69,9 +68,9 @@ void NetworkTransport::get(void* dest, const RemotePlace& source, std::size_t by
   fuzz_schedule();
   Lock lock(state.mutex);
   Flow& flow = state.server_flow(source.pe);
-  Answers answers;
-  state.request(lock, flow, source, dest, bytes, &answers);
-  state.wait_for(lock, flow, answers.missing);
+  std::atomic<std::size_t> missing{0};
+  state.request(lock, flow, source, dest, bytes, &missing);
+  state.wait_for(lock, flow, missing);
 }
 
 void NetworkTransport::get_nbi(void* dest, const RemotePlace& source, std::size_t bytes) {
@@ -106,9 +105,9 @@ std::uint64_t NetworkTransport::atomic(const RemotePlace& dest, const AtomicRequ
   Lock lock(state.mutex);
   Flow& flow = state.server_flow(dest.pe);
   if (request.fetches) {
-    Answers answers;
-    state.fetch(lock, flow, record, &before, &answers);
-    state.wait_for(lock, flow, answers.missing);
+    std::atomic<std::size_t> missing{0};
+    state.fetch(lock, flow, record, &before, &missing);
+    state.wait_for(lock, flow, missing);
   } else {
     state.send(lock, flow, record, nullptr, SendPolicy::when_few_are_under_way);
     lock.unlock();
@@ -137,14 +136,14 @@ void NetworkTransport::ask(int pe, const void* question, std::size_t bytes, void
   Lock lock(state.mutex);
   state.will_poll();
   Flow& flow = state.server_flow(pe);
-  Answers answers;
+  std::atomic<std::size_t> missing{0};
   const Record record{.kind = RecordKind::question,
                       .bytes = bytes,
-                      .first = state.requests.add(flow.pe(), answer, answer_bytes, &answers,
+                      .first = state.requests.add(flow.pe(), answer, answer_bytes, &missing,
                                                   network::Asks::a_question),
                       .second = answer_bytes};
   state.send(lock, flow, record, question, SendPolicy::at_once);
-  state.wait_for(lock, flow, answers.missing);
+  state.wait_for(lock, flow, missing);
 }
 
 void NetworkTransport::answer_with(AnswerQuestion answer) {

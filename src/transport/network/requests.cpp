@@ -7,7 +7,8 @@
 
 namespace meshmem::network {
 
-std::uint64_t Requests::add(int from, void* dest, std::size_t bytes, Answers* answers, Asks asks) {
+std::uint64_t Requests::add(int from, void* dest, std::size_t bytes,
+                            std::atomic<std::size_t>* missing, Asks asks) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(requests_.size()));
     requests_.emplace_back();
@@ -15,8 +16,8 @@ std::uint64_t Requests::add(int from, void* dest, std::size_t bytes, Answers* an
   const std::uint32_t place = free_.back();
   free_.pop_back();
   Request& request = requests_[place];
-  request = {request.uses + 1, from, dest, bytes, answers, asks};
-  if (answers) answers->missing.fetch_add(1, std::memory_order_relaxed);
+  request = {request.uses + 1, from, dest, bytes, missing, asks};
+  if (missing) missing->fetch_add(1, std::memory_order_relaxed);
   return std::uint64_t{request.uses} << 32 | place;
 }
 
@@ -29,7 +30,7 @@ bool Requests::answer(std::uint64_t number, int from, const std::byte* data, std
   request.from = -1;
   free_.push_back(place);
   // Release: publishes the data to who waits, for whom this is the last access.
-  if (request.answers) request.answers->missing.fetch_sub(1, std::memory_order_release);
+  if (request.missing) request.missing->fetch_sub(1, std::memory_order_release);
   return true;
 }
 

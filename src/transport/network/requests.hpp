@@ -13,20 +13,15 @@
 
 namespace meshmem::network {
 
-// Where one who waits sees how many answers are to come.
-struct Answers {
-  std::atomic<std::size_t> missing{0};
-};
-
 // Of memory answers come in the order of the requests, so quiet counts them. The answer to a
 // question may overtake them.
 enum class Asks : bool { for_memory, a_question };
 
 class Requests {
  public:
-  // The number of a request to PE `from`, whose answer fills dest. `answers` is raised here;
-  // nullptr: nobody waits for this one alone.
-  std::uint64_t add(int from, void* dest, std::size_t bytes, Answers* answers,
+  // The number of a request to PE `from`, whose answer fills dest. *missing counts the answers to
+  // come and is raised here; nullptr: nobody waits for this one alone.
+  std::uint64_t add(int from, void* dest, std::size_t bytes, std::atomic<std::size_t>* missing,
                     Asks asks = Asks::for_memory);
   // Of one that has been asked, also after its answer.
   Asks asks(std::uint64_t number) const {
@@ -41,7 +36,7 @@ class Requests {
     int from = -1;           // -1: free
     void* dest = nullptr;
     std::size_t bytes = 0;
-    Answers* answers = nullptr;
+    std::atomic<std::size_t>* missing = nullptr;
     Asks asks = Asks::for_memory;
   };
   std::vector<Request> requests_;

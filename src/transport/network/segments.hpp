@@ -64,6 +64,9 @@ inline std::size_t chunk_bytes_of(const Record& record) {
 
 // The atomic that a record asks for; nullopt: none that there is.
 std::optional<AtomicRequest> atomic_of(const Record& record);
+// Executes one on memory that is mapped here, by the processor. Returns the value before. Acquire
+// and release, as near atomics.
+std::uint64_t execute(const AtomicRequest& request, void* there);
 // The signal of a put_signal, as a record of an atomic.
 Record signal_of(const Record& record);
 

@@ -17,7 +17,6 @@
 
 namespace meshmem {
 
-using network::Answers;
 using network::Flow;
 using network::kMostCombined;
 using network::Record;
@@ -162,20 +161,17 @@ void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void
 
 // All requests leave before the PE waits for an answer, up to the limit of requests under way.
 void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, void* dest,
-                           std::size_t bytes, Answers* answers) {
-  if (answers) will_poll();
+                           std::size_t bytes, std::atomic<std::size_t>* missing) {
+  if (missing) will_poll();
   Record record = record_for(RecordKind::get, source, 0);
   auto* to = static_cast<std::byte*>(dest);
-  const bool is_alone = !answers && bytes <= kMostCombined;
+  const bool is_alone = !missing && bytes <= kMostCombined;
   const std::size_t chunk = network::chunk_bytes_of(record);
   for (std::size_t done = 0; done < bytes || done == 0; done += chunk) {
     record.bytes = std::min(chunk, bytes - done);
     record.offset = source.offset + done;
-    wait_for_room(lock, flow);
-    wait(
-        lock, [&] { return may_ask_for(flow, record.bytes); },
-        [&] { return "an answer from " + plan.name_of(flow.pe()); });
-    record.first = requests.add(flow.pe(), to + done, record.bytes, answers);
+    wait_to_ask(lock, flow, record.bytes);
+    record.first = requests.add(flow.pe(), to + done, record.bytes, missing);
     if (network::is_for_device(record)) flow.note_for_device();
     flow.add(record, nullptr, is_alone ? SendPolicy::when_few_are_under_way : SendPolicy::at_once);
     flow.note_requested(record.bytes);
@@ -183,16 +179,20 @@ void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, vo
 }
 
 void NetworkState::fetch(Lock& lock, Flow& flow, Record record, std::uint64_t* before,
-                         Answers* answers) {
-  if (answers) will_poll();
+                         std::atomic<std::size_t>* missing) {
+  if (missing) will_poll();
+  wait_to_ask(lock, flow, sizeof *before);
+  record.bytes = requests.add(flow.pe(), before, sizeof *before, missing);
+  if (network::is_for_device(record)) flow.note_for_device();
+  flow.add(record, nullptr, missing ? SendPolicy::at_once : SendPolicy::when_few_are_under_way);
+  flow.note_requested(sizeof *before);
+}
+
+void NetworkState::wait_to_ask(Lock& lock, Flow& flow, std::size_t bytes) {
   wait_for_room(lock, flow);
   wait(
-      lock, [&] { return may_ask_for(flow, sizeof *before); },
+      lock, [&] { return may_ask_for(flow, bytes); },
       [&] { return "an answer from " + plan.name_of(flow.pe()); });
-  record.bytes = requests.add(flow.pe(), before, sizeof *before, answers);
-  if (network::is_for_device(record)) flow.note_for_device();
-  flow.add(record, nullptr, answers ? SendPolicy::at_once : SendPolicy::when_few_are_under_way);
-  flow.note_requested(sizeof *before);
 }
 
 bool NetworkState::has_third_node() const {

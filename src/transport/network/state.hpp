@@ -31,8 +31,6 @@ using Lock = std::unique_lock<std::mutex>;
 enum class Acknowledges { at_once, with_an_answer };
 
 struct NetworkState {
-  explicit NetworkState(Mailbox& messages) : mailbox(messages) {}
-
   std::mutex mutex;
   std::unique_ptr<Wire> wire;
   NetworkPlan plan{};
@@ -40,7 +38,7 @@ struct NetworkState {
   network::Requests requests;
   network::LocalSegments segments;
   network::HeldRecords held;
-  Mailbox& mailbox;
+  Mailbox mailbox;
   std::vector<std::unique_ptr<network::Flow>> flows;
   std::unordered_map<int, network::Flow*> flow_of_pe;
   std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
@@ -78,13 +76,15 @@ struct NetworkState {
   void send_chunks(Lock& lock, network::Flow& flow, network::Record record, const void* data,
                    std::atomic<std::size_t>* under_way);
   void request(Lock& lock, network::Flow& flow, const RemotePlace& source, void* dest,
-               std::size_t bytes, network::Answers* answers);
-  // `answers` as for request(): nullptr if quiet alone waits for it.
+               std::size_t bytes, std::atomic<std::size_t>* missing);
+  // `missing` as for request(): nullptr if quiet alone waits for it.
   void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before,
-             network::Answers* answers);
+             std::atomic<std::size_t>* missing);
   // Back-pressure: who sends faster than the network, or than the other's device, waits here.
   void wait_for_room(Lock& lock, network::Flow& flow);
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
+  // The same for a request of `bytes`: who asks for more than is answered waits too.
+  void wait_to_ask(Lock& lock, network::Flow& flow, std::size_t bytes);
 
   // Notes that this PE has lost `pe`, which ends the job a moment later: losses that follow tell
   // which machine is to blame.
