@@ -14,7 +14,7 @@ namespace {
 
 // Up to here the root copies once more, into its stage, and goes on. Where PEs share cores that is
 // worth more, since a root that waits for its readers gives up its core.
-std::size_t most_sent_bytes(const NodeTeam& team) {
+std::size_t most_message_bytes(const NodeTeam& team) {
   return team.more_pes_than_cores ? 32 * 1024 : kLinesBytes;
 }
 
@@ -51,7 +51,7 @@ void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes
   if (bytes == 0) return;
   const std::uint64_t sequence = begin_operation(team);
   announce(team, sequence);
-  if (bytes <= most_sent_bytes(team)) {
+  if (bytes <= most_message_bytes(team)) {
     broadcast_message(team, sequence, dest, source, bytes, root);
   } else {
     broadcast_direct(team, sequence, dest, source, bytes, root);
