@@ -1,123 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers, computed by the plainest means. Floats are small whole numbers, whose sums are exact.
+// Answers, computed by the plainest means. Elements are small whole numbers, whose sums are exact.
+// Data repeats after kPeriod elements, a prime, so that a slice in the wrong place shows.
 #include "bench/answers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "bench/elements.hpp"
 #include "bench/joint_steps.hpp"
 
 namespace meshmem::bench {
 namespace {
 
-constexpr std::size_t kWord = sizeof(long);
+constexpr std::size_t kWord = sizeof(long), kPeriod = 1009;
 
-float number_of(int pe, std::size_t i) {
-  return static_cast<float>((i * 7 + static_cast<std::size_t>(pe) * 5) % 11) - 3;
+const Element& element_of(const Operation& operation) {
+  if (operation.is_typed()) return find_element(operation.type);
+  return find_element(operation.size == Size::elems ? "float" : "byte");
 }
 
-std::byte byte_of(int pe, std::size_t i) {
-  return static_cast<std::byte>((i * 7 + i / 251 + static_cast<std::size_t>(pe) * 31 + 1) % 251);
+// A product has two factors that are not 1.
+double value_of(const Case& c, int of_pe, std::size_t i) {
+  const auto pe = static_cast<std::size_t>(of_pe), n = static_cast<std::size_t>(c.n);
+  i += c.turn;
+  if (c.operation.size != Size::elems)
+    return static_cast<double>((i * 7 + i / 251 + pe * 31 + 1) % 251);
+  if (c.operation.op == "prod") return i % n == pe ? -3 : (i * 7 + 1) % n == pe ? 2 : 1;
+  return static_cast<double>((i * 7 + pe * 5) % 11) - 3;
+}
+
+double combine(std::string_view op, double a, double b) {
+  if (op == "prod") return a * b;
+  if (op == "min") return std::min(a, b);
+  if (op == "max") return std::max(a, b);
+  return a + b;
+}
+
+// A period of what the PEs from `first` to before `end` have, combined; zeros of no PE.
+Bytes combined(const Case& c, int first, int end) {
+  const Element& element = element_of(c.operation);
+  Bytes period(kPeriod * element.bytes);
+  for (std::size_t i = 0; i < kPeriod && first < end; ++i) {
+    double value = value_of(c, first, i);
+    for (int pe = first + 1; pe < end; ++pe)
+      value = combine(c.operation.op, value, value_of(c, pe, i));
+    element.store(&period[i * element.bytes],
+                  c.operation.op == "avg" ? value / (end - first) : value);
+  }
+  return period;
+}
+Bytes data_of(const Case& c, int pe) { return combined(c, pe, pe + 1); }
+
+// Puts `bytes` bytes of endless data at dest[at], from byte `from` of it on.
+void lay(Bytes& dest, std::size_t at, const Bytes& period, std::size_t from, std::size_t bytes) {
+  for (const std::size_t end = at + bytes; at < end;) {
+    const std::size_t skip = from % period.size(), some = std::min(period.size() - skip, end - at);
+    std::memcpy(&dest[at], &period[skip], some);
+    at += some;
+    from += some;
+  }
 }
 
 void put_word(Bytes& to, long value) { std::memcpy(to.data(), &value, kWord); }
 
-void fill(Bytes& dest, std::size_t at, int pe, std::size_t from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i) dest[at + i] = byte_of(pe, from + i);
-}
-
-// The sum over PEs below `end` of their numbers from `from` on.
-void fill_sums(const Case& c, Bytes& dest, int end, std::size_t from) {
-  for (std::size_t i = 0; i < c.bytes / sizeof(float); ++i) {
-    float sum = 0;
-    for (int pe = 0; pe < end; ++pe) sum += number_of(pe, from + i);
-    std::memcpy(dest.data() + i * sizeof sum, &sum, sizeof sum);
-  }
-}
-
-void fill_strided(const Case& c, Bytes& dest) {
-  const std::size_t count = c.bytes / sizeof(float), me = static_cast<std::size_t>(c.me);
-  for (int pe = 0; pe < c.n; ++pe)
-    for (std::size_t i = 0; i < count; ++i) {
-      const float value = number_of(pe, (me * count + i) * kStride);
-      const std::size_t at = (static_cast<std::size_t>(pe) * count + i) * kStride;
-      std::memcpy(dest.data() + at * sizeof value, &value, sizeof value);
-    }
-}
-
-void fill_from_blocks(const Case& c, Bytes& dest) {
+void lay_blocks(const Case& c, Bytes& dest) {
+  const Answer answer = c.operation.answer;
   for (int pe = 0; pe < c.n; ++pe) {
+    const Bytes data = data_of(c, pe);
     const std::size_t at = c.bytes * static_cast<std::size_t>(pe);
     const std::size_t mine = c.bytes * static_cast<std::size_t>(c.me);
-    if (c.answer == Answer::gather) fill(dest, at, pe, 0, c.bytes);
-    if (c.answer == Answer::alltoall) fill(dest, at, pe, mine, c.bytes);
-    if (c.answer == Answer::alltoallv) fill(dest, at, pe, mine, nelems(c.bytes, pe, c.me));
+    if (answer == Answer::gather) lay(dest, at, data, 0, c.bytes);
+    if (answer == Answer::alltoall) lay(dest, at, data, mine, c.bytes);
+    if (answer == Answer::alltoallv) lay(dest, at, data, mine, nelems(c.bytes, pe, c.me));
+    if (answer != Answer::alltoalls) continue;
+    const std::size_t size = elem_bytes(c.operation);
+    for (std::size_t i = 0; i < c.bytes; i += size)
+      lay(dest, (at + i) * kStride, data, (mine + i) * kStride, size);
   }
-}
-
-std::size_t strided_bytes(const Case& c) {
-  return c.bytes * kStride * static_cast<std::size_t>(c.n);
-}
-
-long first_word_of(int pe) {
-  Bytes bytes(kWord);
-  fill(bytes, 0, pe, 0, kWord);
-  long word = 0;
-  std::memcpy(&word, bytes.data(), kWord);
-  return word;
-}
-
-}  // namespace
-
-std::size_t source_bytes(const Case& c) {
-  if (c.size == Size::none || c.size == Size::word) return kWord;
-  if (c.answer == Answer::alltoalls) return strided_bytes(c);
-  const bool of_blocks = c.answer == Answer::alltoall || c.answer == Answer::alltoallv ||
-                         c.answer == Answer::sum_of_block;
-  return of_blocks ? c.bytes * static_cast<std::size_t>(c.n) : c.bytes;
-}
-
-std::size_t dest_bytes(const Case& c) {
-  if (c.size == Size::none || c.size == Size::word) return kWord;
-  if (c.answer == Answer::alltoalls) return strided_bytes(c);
-  const bool of_blocks =
-      c.answer == Answer::alltoall || c.answer == Answer::alltoallv || c.answer == Answer::gather;
-  return of_blocks ? c.bytes * static_cast<std::size_t>(c.n) : c.bytes;
-}
-
-std::size_t nelems(std::size_t bytes, int from, int to) {
-  return (from + to) % 2 == 0 ? bytes : bytes / 2;
-}
-
-Bytes source_of(const Case& c) {
-  Bytes source(source_bytes(c));
-  if (c.size != Size::floats) {
-    fill(source, 0, c.me, 0, source.size());
-    return source;
-  }
-  for (std::size_t i = 0; i < source.size() / sizeof(float); ++i) {
-    const float value = number_of(c.me, i);
-    std::memcpy(source.data() + i * sizeof value, &value, sizeof value);
-  }
-  return source;
-}
-
-Bytes dest_before(const Case& c) {
-  Bytes dest(dest_bytes(c) + kGuardBytes, kPoison);
-  if (c.size == Size::word) put_word(dest, 0);
-  return dest;
 }
 
 Bytes dest_after(const Case& c) {
   Bytes dest = dest_before(c);
   const bool is_first = c.me == 0, is_peer = c.me == c.peer;
-  switch (c.answer) {
+  switch (c.operation.answer) {
     case Answer::put:
-      if (is_peer) fill(dest, 0, 0, 0, c.bytes);
+      if (is_peer) lay(dest, 0, data_of(c, 0), 0, c.bytes);
       break;
     case Answer::get:
-      if (is_first) fill(dest, 0, c.peer, 0, c.bytes);
+      if (is_first) lay(dest, 0, data_of(c, c.peer), 0, c.bytes);
       break;
     case Answer::last_round:
       if (is_peer) put_word(dest, c.rounds - 1);
@@ -130,43 +102,100 @@ Bytes dest_after(const Case& c) {
     case Answer::signals:
       break;
     case Answer::exchange:
-      if (is_first || is_peer) fill(dest, 0, is_first ? c.peer : 0, 0, c.bytes);
+      if (is_first || is_peer) lay(dest, 0, data_of(c, is_first ? c.peer : 0), 0, c.bytes);
       break;
     case Answer::meeting:
       put_word(dest, (c.me + c.n - 1) % c.n + 1);
       break;
     case Answer::broadcast:
-      fill(dest, 0, 0, 0, c.bytes);
+      lay(dest, 0, data_of(c, 0), 0, c.bytes);
       break;
     case Answer::gather:
     case Answer::alltoall:
-    case Answer::alltoallv:
-      fill_from_blocks(c, dest);
-      break;
     case Answer::alltoalls:
-      fill_strided(c, dest);
+    case Answer::alltoallv:
+      lay_blocks(c, dest);
       break;
     case Answer::sum:
-      fill_sums(c, dest, c.n, 0);
+      lay(dest, 0, combined(c, 0, c.n), 0, c.bytes);
       break;
     case Answer::sum_of_block:
-      fill_sums(c, dest, c.n, c.bytes / sizeof(float) * static_cast<std::size_t>(c.me));
+      lay(dest, 0, combined(c, 0, c.n), c.bytes * static_cast<std::size_t>(c.me), c.bytes);
       break;
     case Answer::sum_up_to:
-      fill_sums(c, dest, c.me + 1, 0);
+      lay(dest, 0, combined(c, 0, c.me + 1), 0, c.bytes);
       break;
     case Answer::sum_before:
-      fill_sums(c, dest, c.me, 0);
+      lay(dest, 0, combined(c, 0, c.me), 0, c.bytes);
       break;
   }
   return dest;
 }
 
+// Of a buffer with one block, or with a block for each PE.
+std::size_t bytes_of_blocks(const Case& c, bool has_all) {
+  if (!c.operation.has_sizes()) return kWord;
+  const std::size_t strides = c.operation.answer == Answer::alltoalls ? kStride : 1;
+  return c.bytes * strides * (has_all ? static_cast<std::size_t>(c.n) : 1);
+}
+bool moves_between_all(Answer answer) {
+  return answer == Answer::alltoall || answer == Answer::alltoalls || answer == Answer::alltoallv;
+}
+
+}  // namespace
+
+std::size_t elem_bytes(const Operation& operation) { return element_of(operation).bytes; }
+
+std::size_t source_bytes(const Case& c) {
+  const Answer answer = c.operation.answer;
+  return bytes_of_blocks(c, moves_between_all(answer) || answer == Answer::sum_of_block);
+}
+
+std::size_t dest_bytes(const Case& c) {
+  const Answer answer = c.operation.answer;
+  return bytes_of_blocks(c, moves_between_all(answer) || answer == Answer::gather);
+}
+
+std::size_t nelems(std::size_t bytes, int from, int to) {
+  return (from + to) % 2 == 0 ? bytes : bytes / 2;
+}
+
+Bytes source_of(const Case& c) {
+  Bytes source(source_bytes(c));
+  lay(source, 0, data_of(c, c.me), 0, source.size());
+  return source;
+}
+
+Bytes dest_before(const Case& c) {
+  Bytes dest(dest_bytes(c) + kGuardBytes, kPoison);
+  if (c.operation.size == Size::word) put_word(dest, 0);
+  return dest;
+}
+
+// Only all-reduces of all types round, at each of their operations.
+long count_wrong(const Case& c, const Bytes& dest) {
+  const Bytes right = dest_after(c);
+  if (dest == right) return 0;
+  const Element& element = find_element(c.operation.is_typed() ? c.operation.type : "byte");
+  long wrong = 0;
+  const std::size_t behind = dest_bytes(c);
+  for (std::size_t at = 0; at < behind; at += element.bytes) {
+    const double answer = element.load(&right[at]), off = element.load(&dest[at]) - answer;
+    wrong += !(std::abs(off) <= c.n * element.rounding * std::max(1.0, std::abs(answer)));
+  }
+  for (std::size_t at = behind; at < right.size(); ++at) wrong += dest[at] != right[at];
+  return wrong;
+}
+
 long fetched_after(const Case& c) {
-  if (c.answer == Answer::signals) return c.me == 0 || c.me == c.peer ? c.rounds : 0;
+  const Answer answer = c.operation.answer;
+  if (answer == Answer::signals) return c.me == 0 || c.me == c.peer ? c.rounds : 0;
   if (c.me != 0) return 0;
-  if (c.answer == Answer::first_word) return first_word_of(c.peer);
-  return c.answer == Answer::rounds_fetched ? c.rounds - 1 : 0;
+  if (answer == Answer::rounds_fetched) return c.rounds - 1;
+  if (answer != Answer::first_word) return 0;
+  long word = 0;
+  std::memcpy(&word, data_of(c, c.peer).data(), kWord);
+  return word;
 }
 
 }  // namespace meshmem::bench

@@ -16,15 +16,16 @@ using Bytes = std::vector<std::byte>;
 
 // One call of an operation, as one PE sees it.
 struct Case {
-  Answer answer;
-  Size size;
+  const Operation& operation;
   int me;
   int n;
   int peer;  // of PE 0
   std::size_t bytes;
   int rounds;
+  unsigned turn;  // data of another turn differs
 };
 
+std::size_t elem_bytes(const Operation& operation);
 std::size_t source_bytes(const Case& c);
 std::size_t dest_bytes(const Case& c);
 // Of alltoallv: how much goes from one PE to another.
@@ -32,7 +33,8 @@ std::size_t nelems(std::size_t bytes, int from, int to);
 
 Bytes source_of(const Case& c);
 Bytes dest_before(const Case& c);
-Bytes dest_after(const Case& c);
+// How many elements or bytes of a dest are wrong after the call, with those behind it.
+long count_wrong(const Case& c, const Bytes& dest);
 long fetched_after(const Case& c);  // 0: nothing is fetched
 
 }  // namespace meshmem::bench

@@ -16,7 +16,6 @@
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
 #include "bench/progress.hpp"
-#include "bench/reduction.hpp"
 #include "bench/report.hpp"
 #include "bench/trial.hpp"
 #include "bench/tune.hpp"
@@ -25,23 +24,17 @@ namespace meshmem::bench {
 namespace {
 
 // Before the library runs oshrun alone says how many PEs there are; with more, sizes may not fit.
-constexpr std::size_t kExpectedPes = 16;
+constexpr int kExpectedPes = 16;
 constexpr std::size_t kForTheRest = std::size_t{4} << 20;
 
-bool has_strides(const Options& options) {
-  return std::any_of(
-      options.operations.begin(), options.operations.end(),
-      [](const Operation* operation) { return operation->answer == Answer::alltoalls; });
-}
-
 void ask_for_heap(const Options& options) {
-  std::size_t bytes = 2 * buffer_bytes(options.max_bytes) + kForTheRest;
-  if (!options.is_reduction()) {
-    const std::size_t usual = std::size_t{256} << 20;
-    const char* const said = std::getenv("MESHMEM_OSHRUN_PES");
-    const std::size_t pes = said ? std::strtoul(said, nullptr, 10) : kExpectedPes;
-    const std::size_t blocks = has_strides(options) ? pes * kStride : pes;
-    bytes = std::max(usual, 2 * blocks * buffer_bytes(options.max_bytes) + kForTheRest);
+  std::size_t bytes = std::size_t{256} << 20;
+  const char* const said = std::getenv("MESHMEM_OSHRUN_PES");
+  const int pes = said ? std::atoi(said) : kExpectedPes;
+  for (const Operation* operation : options.operations) {
+    const Case one{*operation, 0, pes, 0, options.max_bytes, 1, 0};
+    bytes = std::max(bytes,
+                     buffer_bytes(source_bytes(one)) + buffer_bytes(dest_bytes(one)) + kForTheRest);
   }
   setenv(options.on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE",
          std::to_string(bytes).c_str(), 0);
@@ -66,68 +59,30 @@ Effort effort_for(const Options& options, std::size_t bytes) {
   return {1, options.iterations, 1, options.runs, true};
 }
 
-bool has_sizes(const Operation& operation) {
-  return operation.size == Size::bytes || operation.size == Size::floats;
-}
-
 int count_figures(const Options& options) {
   int sizes = 0, figures = 0;
   for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) ++sizes;
   for (const Operation* operation : options.operations)
-    figures += has_sizes(*operation) ? sizes : 1;
+    figures += operation->has_sizes() ? sizes : 1;
   return figures;
 }
 
-// Elements that were wrong. Without --check the first size alone is compared.
-long measure_reductions(Meter& meter, Reduction& reduction, const Options& options, Report& report,
-                        Progress& progress) {
-  report.begin({options.operations[0], reduction.n, -1, true});
-  long wrong = 0;
-  for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) {
-    progress.begin(fmt::format("allreduce {}", short_size(bytes)));
-    reduction.count = count_for(options, *reduction.routine, bytes);
-    Figure figure{reduction.bytes(), {}, -1};
-    if (options.check || bytes == options.min_bytes) {
-      figure.wrong = count_wrong(meter, reduction);
-      wrong += figure.wrong;
-      if (!options.check) figure.wrong = -1;
-    }
-    figure.us = meter.time(work_of(reduction), effort_for(options, bytes));
-    progress.end();
-    report.add(figure);
-  }
-  return wrong;
-}
-
-long reductions(Meter& meter, const Options& options, Report* report, Progress* progress) {
-  Reduction reduction = make_reduction(options);
-  long wrong = 0;
-  if (options.tune) {
-    tune(meter, reduction, options);
-  } else {
-    wrong = measure_reductions(meter, reduction, options, *report, *progress);
-  }
-  free_buffers(reduction);
-  return wrong;
-}
-
-// Elements that were wrong.
+// How many elements or bytes were wrong.
 long measure(Meter& meter, const Operation& operation, const Options& options, int peer,
              Report& report, Progress& progress) {
-  report.begin({&operation, shmem_n_pes(), operation.who == Who::all ? -1 : peer, false});
   Trial trial(operation, options, peer);
+  report.begin(operation, trial.n_pes(), operation.who == Who::all ? -1 : peer);
   long wrong = 0;
-  const std::size_t only = operation.size == Size::word ? sizeof(long) : 0;
-  const std::size_t first = has_sizes(operation) ? options.min_bytes : only;
-  const std::size_t last = has_sizes(operation) ? options.max_bytes : only;
-  for (std::size_t bytes = first; bytes <= last; bytes *= 2) {
-    progress.begin(fmt::format("{} {}", operation.name, short_size(bytes)));
-    Figure figure{trial.resize(bytes), {}, trial.count_wrong(meter)};
+  const bool has_sizes = operation.has_sizes();
+  for (std::size_t bytes = has_sizes ? options.min_bytes : sizeof(long);
+       bytes <= (has_sizes ? options.max_bytes : sizeof(long)); bytes *= 2) {
+    const std::size_t size = trial.resize(bytes);
+    progress.begin(fmt::format("{} {}", operation.name, short_size(size)));
+    Figure figure{size, {}, trial.count_wrong(meter)};
     wrong += figure.wrong;
     figure.us = meter.time(trial.work(), effort_for(options, bytes));
     progress.end();
     report.add(figure);
-    if (!has_sizes(operation)) break;
   }
   return wrong;
 }
@@ -135,17 +90,17 @@ long measure(Meter& meter, const Operation& operation, const Options& options, i
 // The exit status.
 int run(const Options& options) {
   Meter meter(options.on_device || options.caller != Caller::host);
-  if (options.tune) return static_cast<int>(reductions(meter, options, nullptr, nullptr));
   const int peer = peer_of(options);
+  if (options.tune) {
+    Trial trial(*options.operations[0], options, peer);
+    tune(meter, trial, options);
+    return 0;
+  }
   Report report(options, describe_nodes(), shmem_my_pe() == 0);
   Progress progress(shmem_my_pe() == 0, count_figures(options));
   long wrong = 0;
-  if (options.is_reduction()) {
-    wrong = reductions(meter, options, &report, &progress);
-  } else {
-    for (const Operation* operation : options.operations)
-      wrong += measure(meter, *operation, options, peer, report, progress);
-  }
+  for (const Operation* operation : options.operations)
+    wrong += measure(meter, *operation, options, peer, report, progress);
   report.close();
   if (wrong > 0 && shmem_my_pe() == 0)
     fmt::print(stderr, "meshmem-bench: {} elements were wrong\n", wrong);

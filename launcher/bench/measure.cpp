@@ -25,12 +25,12 @@ Timing timing_of(std::vector<double> values) {
   return {agree(values[values.size() / 2]), agree(values.front()), agree(values.back())};
 }
 
-}  // namespace
-
 double microseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double, std::micro>(now).count();
 }
+
+}  // namespace
 
 Effort thorough(std::size_t bytes, int runs) {
   if (bytes <= kMiB) return {5, 50, 10, runs};
@@ -63,7 +63,7 @@ void Meter::finish() {
   if (uses_device_) check(hipStreamSynchronize(stream_), "run the operations");
 }
 
-hipGraphExec_t Meter::capture(const Work& work, int nodes) {
+Graph Meter::capture(const Work& work, int nodes) {
   if (!work.takes_part() || work.clock != Clock::graph) return nullptr;
   hipGraph_t graph = nullptr;
   hipGraphExec_t program = nullptr;
@@ -72,39 +72,32 @@ hipGraphExec_t Meter::capture(const Work& work, int nodes) {
   check(hipStreamEndCapture(stream_, &graph), "capture a graph");
   check(hipGraphInstantiate(&program, graph, nullptr, nullptr, 0), "make a graph");
   check(hipGraphDestroy(graph), "drop a graph");
-  return program;
+  return Graph(program);
 }
 
-void Meter::replay(hipGraphExec_t graph, int launches) {
-  if (!graph) return;
-  for (int i = 0; i < launches; ++i) check(hipGraphLaunch(graph, stream_), "launch a graph");
+void Meter::run(const Work& work, const Graph& graph, int nodes, int launches) {
+  if (!work.takes_part()) return;
+  if (!graph) return work.run(nodes * launches, stream_);
+  for (int i = 0; i < launches; ++i) check(hipGraphLaunch(graph.get(), stream_), "launch a graph");
 }
 
-double Meter::time_on_stream(const Work& work, hipGraphExec_t graph, int nodes, int launches) {
-  check(hipEventRecord(begin_, stream_), "record an event");
-  if (graph) {
-    replay(graph, launches);
-  } else {
-    work.run(nodes * launches, stream_);
-  }
-  check(hipEventRecord(end_, stream_), "record an event");
-  check(hipEventSynchronize(end_), "run the operations");
-  float ms = 0;
-  check(hipEventElapsedTime(&ms, begin_, end_), "read the device's clock");
-  return static_cast<double>(ms) * 1e3;
-}
-
-double Meter::time_run(const Work& work, hipGraphExec_t graph, int nodes, int launches) {
+double Meter::time_run(const Work& work, const Graph& graph, int nodes, int launches) {
   shmem_barrier_all();
   if (!work.takes_part()) return 0;
   work.run(1, stream_);
   double us = 0;
   if (work.clock == Clock::host) {
     const double begin = microseconds();
-    work.run(nodes * launches, stream_);
+    run(work, graph, nodes, launches);
     us = microseconds() - begin;
   } else {
-    us = time_on_stream(work, graph, nodes, launches);
+    float ms = 0;
+    check(hipEventRecord(begin_, stream_), "record an event");
+    run(work, graph, nodes, launches);
+    check(hipEventRecord(end_, stream_), "record an event");
+    check(hipEventSynchronize(end_), "run the operations");
+    check(hipEventElapsedTime(&ms, begin_, end_), "read the device's clock");
+    us = static_cast<double>(ms) * 1e3;
   }
   return us / (static_cast<double>(nodes) * launches * work.operations_of_round);
 }
@@ -128,8 +121,8 @@ Timing Meter::time(const Work& work, const Effort& wanted, double give_up_us) {
   }
   if (effort.warm_ups > 1 && work.takes_part()) work.run(effort.warm_ups - 1, stream_);
   finish();  // making a graph may wait for what runs
-  hipGraphExec_t graph = capture(work, effort.nodes);
-  replay(graph, 1);  // its first time takes longer
+  const Graph graph = capture(work, effort.nodes);
+  if (graph) run(work, graph, effort.nodes, 1);  // its first time takes longer
   finish();
   const double us = agree(time_run(work, graph, effort.nodes, 1));
   Timing found{us, us, us};
@@ -146,19 +139,7 @@ Timing Meter::time(const Work& work, const Effort& wanted, double give_up_us) {
       runs.push_back(time_run(work, graph, effort.nodes, static_cast<int>(launches)));
     found = timing_of(std::move(runs));
   }
-  if (graph) check(hipGraphExecDestroy(graph), "drop a graph");
   return found;
-}
-
-void Meter::once(const Work& work) {
-  hipGraphExec_t graph = capture(work, 1);
-  if (graph) {
-    replay(graph, 1);
-  } else {
-    work.run(1, stream_);
-  }
-  finish();
-  if (graph) check(hipGraphExecDestroy(graph), "drop a graph");
 }
 
 }  // namespace meshmem::bench

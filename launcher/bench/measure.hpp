@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <type_traits>
 
 #include "bench/joint_steps.hpp"
 
@@ -47,6 +49,11 @@ struct Timing {
   double most;
 };
 
+struct DropGraph {
+  void operator()(hipGraphExec_t graph) const { (void)hipGraphExecDestroy(graph); }
+};
+using Graph = std::unique_ptr<std::remove_pointer_t<hipGraphExec_t>, DropGraph>;
+
 // A stream, and what it takes to time it. One for the whole of the program.
 class Meter {
  public:
@@ -60,27 +67,21 @@ class Meter {
   Timing time(const Work& work, const Effort& wanted,
               double give_up_us = std::numeric_limits<double>::infinity());
 
-  // One round, whose work is done when this returns; of a graph's clock in a graph. For a PE that
-  // takes part.
-  void once(const Work& work);
-  // A graph of `nodes` rounds; nullptr where the clock does not use graphs, or this PE takes no
-  // part.
-  hipGraphExec_t capture(const Work& work, int nodes);
-  void replay(hipGraphExec_t graph, int launches);
+  // A graph of `nodes` rounds; null where the clock does not use graphs, or this PE takes no part.
+  Graph capture(const Work& work, int nodes);
+  // Does `launches` times `nodes` rounds, by the graph of `nodes` rounds if there is one.
+  void run(const Work& work, const Graph& graph, int nodes, int launches);
   void finish();  // what is on the stream
 
  private:
   double time_first(const Work& work);
-  double time_run(const Work& work, hipGraphExec_t graph, int nodes, int launches);
-  double time_on_stream(const Work& work, hipGraphExec_t graph, int nodes, int launches);
+  double time_run(const Work& work, const Graph& graph, int nodes, int launches);
 
   bool uses_device_;
   hipStream_t stream_ = nullptr;
   hipEvent_t begin_ = nullptr;
   hipEvent_t end_ = nullptr;
 };
-
-double microseconds();  // of the host's clock
 
 }  // namespace meshmem::bench
 

@@ -9,14 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 
+struct meshmem_team;
+
 namespace meshmem::bench {
 
 // Whom an operation is called by: its host, a group of a kernel's threads, or a stream.
 enum class Caller { host, thread, wave, block, grid, stream };
-constexpr int kCallers = 6;
 
 enum class Who { first, pair, all };
-enum class Size { none, word, bytes, floats };
+enum class Size { none, word, bytes, elems };
 enum class Answer {
   put,             // the peer's dest is PE 0's source
   get,             // PE 0's dest is its peer's source
@@ -30,9 +31,9 @@ enum class Answer {
   broadcast,       // all have PE 0's source
   gather,          // all have all sources, one behind the other
   alltoall,        // block j is block `me` of PE j
-  alltoalls,       // likewise, of floats that lie kStride apart, here and there
+  alltoalls,       // likewise, of elements that lie kStride apart, here and there
   alltoallv,       // likewise, with counts_of() bytes
-  sum,             // of all PEs' floats
+  sum,             // of all PEs' elements, or what else combines them
   sum_of_block,    // block `me` of it
   sum_up_to,       // of PEs 0 to me
   sum_before       // of PEs 0 to me - 1
@@ -56,6 +57,7 @@ struct At {
   std::size_t bytes;
   int pe;  // the other one
   bool begins;
+  meshmem_team* team;  // a shmem_team_t, of an all-reduce of all types
 };
 
 // A number of rounds from number `first` on; `window` calls each, then what comes after them.

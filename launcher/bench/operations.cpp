@@ -12,34 +12,40 @@
 namespace meshmem::bench {
 namespace {
 
+template <typename Call, typename Quiet>
+inline void repeat(const Rounds& rounds, Call call, Quiet quiet) {
+  std::uint64_t round = rounds.first;
+  for (int i = 0; i < rounds.rounds; ++i) {
+    const std::uint64_t end = round + static_cast<std::uint64_t>(rounds.window);
+    for (; round < end; ++round) call(round);
+    quiet();
+  }
+}
+
 // A routine with its last argument, the stream.
 template <typename Routine>
 auto on(hipStream_t stream, Routine routine) {
   return [=](auto... arguments) { return routine(arguments..., stream); };
 }
 
-#define BODY(quiet, ...)                                                                           \
-  const std::size_t skip = 0, bytes = at.bytes;                                                    \
-  std::uint64_t round = rounds.first;                                                              \
-  for (int i = 0; i < rounds.rounds; ++i) {                                                        \
-    for (const std::uint64_t end = round + static_cast<std::uint64_t>(rounds.window); round < end; \
-         ++round) {                                                                                \
-      __VA_ARGS__;                                                                                 \
-    }                                                                                              \
-    quiet;                                                                                         \
-  }                                                                                                \
-  (void)skip, (void)bytes
+#define BODY(quiet, ...)                                               \
+  repeat(                                                              \
+      rounds,                                                          \
+      [&]([[maybe_unused]] std::uint64_t round) {                      \
+        [[maybe_unused]] const std::size_t skip = 0, bytes = at.bytes; \
+        __VA_ARGS__;                                                   \
+      },                                                               \
+      [&] { quiet; })
 
 #define DO(name) shmem_##name
 #define XDO(name) shmemx_##name
 #define MOVE(name) shmem_##name
 #define AFTER_quiet shmem_quiet()
-#define AFTER_nothing static_cast<void>(0)
+#define AFTER_nothing
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
   void name##_on_host(const At& at, const Rounds& rounds) { BODY(AFTER_##after, __VA_ARGS__); }
 #include "bench/operations.def"
 #undef ROW
-#undef AFTER_nothing
 #undef AFTER_quiet
 #undef MOVE
 #undef XDO
@@ -49,7 +55,6 @@ auto on(hipStream_t stream, Routine routine) {
 #define XDO(name) DO(name)
 #define MOVE(name) DO(name)
 #define AFTER_quiet shmemx_quiet_on_stream(the_stream)
-#define AFTER_nothing static_cast<void>(0)
 #define STREAM_no(...)
 #define STREAM_yes(...) __VA_ARGS__
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...)            \
@@ -68,8 +73,62 @@ auto on(hipStream_t stream, Routine routine) {
 #undef DO
 #undef BODY
 
-constexpr std::string_view kCallerNames[kCallers] = {"host",  "thread", "wave",
-                                                     "block", "grid",   "stream"};
+// E of the parameters: hosts have no types of 16 bits.
+template <auto routine, std::size_t elem_bytes, typename E, typename... Stream>
+void all_reduce(const At& at, const Rounds& rounds, Stream... stream) {
+  void* const dest = at.dest;
+  const void* const source = at.source;
+  repeat(
+      rounds,
+      [&](std::uint64_t) {
+        routine(at.team, static_cast<E*>(dest), static_cast<const E*>(source),
+                at.bytes / elem_bytes, stream...);
+      },
+      [] {});
+}
+
+constexpr Operation all_reduce_of(std::string_view type, std::string_view op,
+                                  decltype(Operation::on_host) on_host,
+                                  decltype(Operation::on_stream) on_stream) {
+  return {"allreduce", Who::all, Size::elems, Answer::sum, 1, on_host,
+          on_stream,   false,    false,       type,        op};
+}
+
+#define ON_STREAM(type, op, elem_bytes, E) \
+  all_reduce<shmemx_##type##_##op##_reduce_on_stream, elem_bytes, E, hipStream_t>
+#define HOST_ROW(type, op, routine)                                  \
+  all_reduce_of(#type, #op, all_reduce<routine, sizeof(type), type>, \
+                ON_STREAM(type, op, sizeof(type), type)),
+#define HOST_TYPE(type)                            \
+  HOST_ROW(type, sum, shmem_##type##_sum_reduce)   \
+  HOST_ROW(type, prod, shmem_##type##_prod_reduce) \
+  HOST_ROW(type, min, shmem_##type##_min_reduce)   \
+  HOST_ROW(type, max, shmem_##type##_max_reduce)   \
+  HOST_ROW(type, avg, shmemx_##type##_avg_reduce)
+#define KERNEL_ROW(type, op) all_reduce_of(#type, #op, nullptr, ON_STREAM(type, op, 2, void)),
+#define KERNEL_TYPE(type) \
+  KERNEL_ROW(type, sum)   \
+  KERNEL_ROW(type, prod)  \
+  KERNEL_ROW(type, min)   \
+  KERNEL_ROW(type, max)   \
+  KERNEL_ROW(type, avg)
+constexpr Operation kAllReduces[] = {HOST_TYPE(float) HOST_TYPE(double) HOST_TYPE(int)
+                                         HOST_TYPE(long) KERNEL_TYPE(half) KERNEL_TYPE(bfloat16)};
+#undef KERNEL_TYPE
+#undef KERNEL_ROW
+#undef HOST_TYPE
+#undef HOST_ROW
+#undef ON_STREAM
+
+std::vector<std::string> distinct(std::string_view Operation::*member) {
+  std::vector<std::string> names;
+  for (const Operation& row : kAllReduces)
+    if (std::find(names.begin(), names.end(), row.*member) == names.end())
+      names.emplace_back(row.*member);
+  return names;
+}
+
+constexpr std::string_view kCallerNames[] = {"host", "thread", "wave", "block", "grid", "stream"};
 
 }  // namespace
 
@@ -107,6 +166,8 @@ const std::vector<Operation>& operations() {
 
 bool Operation::has(Caller caller) const {
   switch (caller) {
+    case Caller::host:
+      return on_host != nullptr;
     case Caller::wave:
     case Caller::block:
       return by_groups;
@@ -114,9 +175,10 @@ bool Operation::has(Caller caller) const {
       return by_grid;
     case Caller::stream:
       return on_stream != nullptr;
-    default:
-      return true;
+    case Caller::thread:
+      break;
   }
+  return true;
 }
 
 int Operation::number() const { return static_cast<int>(std::distance(operations().data(), this)); }
@@ -126,6 +188,14 @@ const Operation* find_operation(std::string_view name) {
                                   [&](const Operation& row) { return row.name == name; });
   return found == operations().end() ? nullptr : &*found;
 }
+
+const Operation* find_allreduce(std::string_view type, std::string_view op) {
+  return std::find_if(std::begin(kAllReduces), std::end(kAllReduces),
+                      [&](const Operation& row) { return row.type == type && row.op == op; });
+}
+
+std::vector<std::string> type_names() { return distinct(&Operation::type); }
+std::vector<std::string> op_names() { return distinct(&Operation::op); }
 
 std::string_view name_of(Caller caller) { return kCallerNames[static_cast<int>(caller)]; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of operations, on the host.
-// Invariant: it has the order of operations.def, as the kernels have.
+// The table of operations, on the host; and all-reduces of every type, which only hosts and streams
+// have. Invariant: the table has the order of operations.def, as the kernels have.
 #ifndef MESHMEM_BENCH_OPERATIONS_HPP_
 #define MESHMEM_BENCH_OPERATIONS_HPP_
 
@@ -21,17 +21,24 @@ struct Operation {
   Size size;
   Answer answer;
   int window;
-  void (*on_host)(const At& at, const Rounds& rounds);
+  void (*on_host)(const At& at, const Rounds& rounds);                        // or null
   void (*on_stream)(const At& at, const Rounds& rounds, hipStream_t stream);  // or null
   bool by_groups;
   bool by_grid;
+  std::string_view type{}, op{};  // of an all-reduce that has all; else empty
 
+  bool is_typed() const { return !type.empty(); }
+  bool has_sizes() const { return size == Size::bytes || size == Size::elems; }
   bool has(Caller caller) const;
   int number() const;  // the index of its row in the table
 };
 
 const std::vector<Operation>& operations();
 const Operation* find_operation(std::string_view name);
+
+const Operation* find_allreduce(std::string_view type, std::string_view op);
+std::vector<std::string> type_names();
+std::vector<std::string> op_names();
 
 std::string_view name_of(Caller caller);  // as in "thread"
 std::vector<std::string> caller_names();

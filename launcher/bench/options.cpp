@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/settings/environment.hpp"
-#include "bench/routines.hpp"
 
 namespace meshmem::bench {
 namespace {
@@ -84,7 +83,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_flag("--misaligned", options.misaligned, "Buffers that begin an element later");
   app.add_flag("--in-place", options.in_place, "dest is source");
   app.add_flag("--check", options.check,
-               "Compare results with the known answer; 1 if one is wrong");
+               "Compare the results of three times with the known answer instead of one");
   app.add_option("--runs", options.runs, "How many runs; the figure is their median (5)")
       ->check(CLI::Range(1, 1000));
   app.add_option("--iterations", options.iterations, "Rounds of a run (as many as it needs)")
@@ -123,20 +122,24 @@ void choose_operations(Options& options, const Words& words) {
   }
 }
 
-// Those of all types, which only hosts and streams have.
-void settle_reductions(const CLI::App& app, const Options& options) {
-  if (!options.is_reduction()) {
+// An all-reduce by itself has all types, where a host or a stream calls it.
+void choose_type(const CLI::App& app, Options& options) {
+  const bool is_called_by_host = options.caller == Caller::host;
+  const bool has_types = options.operations == std::vector{find_operation("allreduce")} &&
+                         (is_called_by_host || options.caller == Caller::stream);
+  if (!has_types) {
     for (const char* name :
          {"--type", "--op", "--team", "--count-odd", "--misaligned", "--in-place", "--tune"})
       if (app.count(name) > 0)
         throw CLI::ValidationError(name, "works only with allreduce, from host or stream");
     return;
   }
-  if (options.caller == Caller::stream && !options.on_device)
+  options.operations = {find_allreduce(options.type, options.op)};
+  if (!is_called_by_host && !options.on_device)
     throw CLI::ValidationError("--memory", "host is not for allreduce --from stream");
-  if (options.caller == Caller::host && !find_routine(options.type, options.op)->on_host)
+  if (!options.operations[0]->has(options.caller))
     throw CLI::ValidationError("--type", options.type + " is for --memory device only");
-  if (options.caller == Caller::host && options.tune)
+  if (is_called_by_host && options.tune)
     throw CLI::ValidationError("--tune", "is for --memory device only");
   if (options.tune &&
       (options.csv || !options.json.empty() || !options.plot.empty() || options.check))
@@ -155,18 +158,19 @@ void settle(const CLI::App& app, Options& options, Words& words) {
   options.caller = caller_of(words.from);
   options.on_device = words.memory == "device";
   choose_operations(options, words);
+  choose_type(app, options);
   if (!words.min_bytes.empty()) options.min_bytes = *parse_size(words.min_bytes);
   options.all_sizes = words.max_bytes.empty();
   options.max_bytes =
       options.all_sizes
-          ? std::max(options.is_reduction() ? kMostOfReductions : kMostOfOthers, options.min_bytes)
+          ? std::max(options.operations[0]->is_typed() ? kMostOfReductions : kMostOfOthers,
+                     options.min_bytes)
           : *parse_size(words.max_bytes);
   options.even_team = words.team == "even";
   if (options.blocks == 0) options.blocks = kDefaultBlocks;
   if (options.threads == 0) options.threads = kDefaultThreads;
   if (options.min_bytes > options.max_bytes)
     throw CLI::ValidationError("--min-bytes", "is more than --max-bytes");
-  settle_reductions(app, options);
 }
 
 // The launcher's word; the library has not been started.
@@ -202,11 +206,6 @@ void print_list() {
 }
 
 }  // namespace
-
-bool Options::is_reduction() const {
-  return operations.size() == 1 && operations[0] == find_operation("allreduce") &&
-         (caller == Caller::host || caller == Caller::stream);
-}
 
 std::optional<Options> parse_options(int argc, char** argv, int& status) {
   CLI::App app("Measures operations on this machine. Run it under oshrun or mpirun.",

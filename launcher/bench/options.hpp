@@ -41,9 +41,6 @@ struct Options {
   int window = 0;                    // calls of a round; 0: the operation's
   unsigned blocks = 0, threads = 0;  // of kernels
   std::string peer;                  // of PE 0: near, far, a number, or empty
-
-  // All that is asked for is an all-reduce that has all types.
-  bool is_reduction() const;
 };
 
 // nullopt: there is nothing to do, and the program ends with `status`. PE 0 alone says why.

@@ -22,8 +22,8 @@ double gbs_of(const Figure& figure) {
 double rate_of(const Figure& figure) { return 1e6 / figure.us.median; }
 
 // Of all PEs' links, in times of the algorithm bandwidth; 0: there is no such figure.
-double bus_factor(const Section& section) {
-  return section.operation->answer == Answer::sum ? 2.0 * (section.n - 1) / section.n : 0;
+double bus_factor(const Operation& operation, int n) {
+  return operation.answer == Answer::sum ? 2.0 * (n - 1) / n : 0;
 }
 
 // Nanoseconds show where there are no more than a few.
@@ -54,48 +54,48 @@ Report::Report(const Options& options, const std::string& nodes, bool writes)
                device.empty() ? "" : "; ", device, options_.runs);
 }
 
-void Report::begin(const Section& section) {
-  section_ = section;
-  curves_.push_back({std::string(section.operation->name), false, {}});
+void Report::begin(const Operation& operation, int n, int peer) {
+  operation_ = &operation;
+  n_ = n;
+  peer_ = peer;
+  curves_.push_back({std::string(operation.name), false, {}});
   if (!writes_ || options_.csv) return;
-  std::string what = fmt::format("{} from {}, {} memory", section.operation->name,
-                                 name_of(options_.caller), memory_of(options_));
-  if (section.is_reduction) what += fmt::format(", {} {}", options_.type, options_.op);
-  what += section.peer >= 0 ? fmt::format(", PE 0 and PE {}", section.peer)
-                            : fmt::format(", {} PEs", section.n);
+  std::string what = fmt::format("{} from {}, {} memory", operation.name, name_of(options_.caller),
+                                 memory_of(options_));
+  if (operation.is_typed()) what += fmt::format(", {} {}", operation.type, operation.op);
+  what += peer >= 0 ? fmt::format(", PE 0 and PE {}", peer) : fmt::format(", {} PEs", n);
   fmt::print("# {}\n# {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14} {:>8}\n", what, "Size",
              "Latency (us)", "Min (us)", "Max (us)", "Bandwidth (MB/s)", "Bus (MB/s)", "Rate (1/s)",
              "Wrong");
 }
 
 std::vector<Report::Field> Report::fields(const Figure& figure) const {
-  const bool typed = section_.is_reduction;
-  const double gbs = gbs_of(figure), factor = bus_factor(section_);
+  const double gbs = gbs_of(figure), factor = bus_factor(*operation_, n_);
   const auto number = [](double value) { return fmt::format("{:.3f}", value); };
-  return {{"operation", std::string(section_.operation->name), true},
-          {"pes", std::to_string(section_.n), false},
-          {"type", typed ? options_.type : "", true},
-          {"op", typed ? options_.op : "", true},
+  const bool has_bus = factor > 0 || operation_->is_typed();
+  return {{"operation", std::string(operation_->name), true},
+          {"pes", std::to_string(n_), false},
+          {"type", std::string(operation_->type), true},
+          {"op", std::string(operation_->op), true},
           {"memory", memory_of(options_), true},
           {"bytes", std::to_string(figure.bytes), false},
           {"us", text_of(figure.us.median), false},
           {"algbw_gbs", number(gbs), false},
-          {"busbw_gbs", factor > 0 || typed ? number(gbs * factor) : "", false},
-          {"wrong", figure.wrong < 0 ? "" : std::to_string(figure.wrong), false},
+          {"busbw_gbs", has_bus ? number(gbs * factor) : "", false},
+          {"wrong", std::to_string(figure.wrong), false},
           {"from", std::string(name_of(options_.caller)), true},
-          {"peer", section_.peer < 0 ? "" : std::to_string(section_.peer), false},
+          {"peer", peer_ < 0 ? "" : std::to_string(peer_), false},
           {"min_us", text_of(figure.us.least), false},
           {"max_us", text_of(figure.us.most), false},
           {"rate", fmt::format("{:.0f}", rate_of(figure)), false}};
 }
 
 void Report::print_row(const Figure& figure) const {
-  const double mbs = gbs_of(figure) * 1e3, factor = bus_factor(section_);
+  const double mbs = gbs_of(figure) * 1e3, factor = bus_factor(*operation_, n_);
   fmt::print("  {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14.0f} {:>8}\n", figure.bytes,
              text_of(figure.us.median), text_of(figure.us.least), text_of(figure.us.most),
              figure.bytes > 0 ? fmt::format("{:.2f}", mbs) : "-",
-             factor > 0 ? fmt::format("{:.2f}", mbs * factor) : "-", rate_of(figure),
-             figure.wrong < 0 ? "-" : std::to_string(figure.wrong));
+             factor > 0 ? fmt::format("{:.2f}", mbs * factor) : "-", rate_of(figure), figure.wrong);
 }
 
 void Report::write_json(const std::vector<Field>& fields) {

@@ -13,25 +13,19 @@
 
 namespace meshmem::bench {
 
-// The properties that the figures of one table share.
-struct Section {
-  const Operation* operation;
-  int n;              // PEs that take part
-  int peer;           // of PE 0; -1: all take part
-  bool is_reduction;  // of --type and --op
-};
-
 struct Figure {
   std::size_t bytes;
-  Timing us;   // of one operation
-  long wrong;  // elements; -1: not looked at
+  Timing us;  // of one operation
+  long wrong;
 };
 
 class Report {
  public:
   // Opens the files, so that what is wrong with them shows before the work.
   Report(const Options& options, const std::string& nodes, bool writes);
-  void begin(const Section& section);
+  // The figures that follow are of this operation of n PEs, which PE 0 does with `peer`; -1: all
+  // take part.
+  void begin(const Operation& operation, int n, int peer);
   void add(const Figure& figure);
   void close();
 
@@ -51,7 +45,8 @@ class Report {
   const Options& options_;
   const bool writes_;
   const std::string nodes_;
-  Section section_{};
+  const Operation* operation_ = nullptr;
+  int n_ = 0, peer_ = -1;
   std::ofstream json_;
   std::ofstream plot_;
   std::vector<Curve> curves_;  // those of this run first

@@ -8,8 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bench/kernels.hpp"
+
 namespace meshmem::bench {
 namespace {
+
+constexpr int kTimes = 3;  // of --check
 
 // A line of its own for the signal.
 constexpr std::size_t kSignalBytes = 256;
@@ -28,13 +32,20 @@ Trial::Trial(const Operation& operation, const Options& options, int peer)
       caller_(options.caller),
       on_device_(options.on_device),
       peer_(peer),
+      n_(options.even_team ? (shmem_n_pes() + 1) / 2 : shmem_n_pes()),
       window_(options.window > 0          ? options.window
               : caller_ == Caller::stream ? 1
                                           : operation.window) {
-  const auto n = static_cast<std::size_t>(shmem_n_pes());
   at_.bytes = options.max_bytes;
-  at_.dest = static_cast<char*>(take_buffer(dest_bytes(that_case()), on_device_));
-  at_.source = static_cast<char*>(take_buffer(source_bytes(that_case()), on_device_));
+  at_.team = SHMEM_TEAM_WORLD;
+  if (options.even_team)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, n_, nullptr, 0, &at_.team);
+  source_buffer_ = take_buffer(source_bytes(that_case()), on_device_);
+  dest_buffer_ =
+      options.in_place ? source_buffer_ : take_buffer(dest_bytes(that_case()), on_device_);
+  const std::size_t skip = options.misaligned ? elem_bytes(operation) : 0;
+  at_.source = static_cast<char*>(source_buffer_) + skip;
+  at_.dest = static_cast<char*>(dest_buffer_) + skip;
   at_.signal = static_cast<std::uint64_t*>(take_buffer(kSignalBytes, on_device_));
   at_.float_dest = reinterpret_cast<float*>(at_.dest);
   at_.float_source = reinterpret_cast<float*>(at_.source);
@@ -42,7 +53,7 @@ Trial::Trial(const Operation& operation, const Options& options, int peer)
   at_.word_of_source = reinterpret_cast<const long*>(at_.source);
   at_.pe = shmem_my_pe() == 0 ? peer_ : 0;
   at_.begins = shmem_my_pe() == 0;
-  own_bytes_ = sizeof(long) + 3 * n * sizeof(std::size_t);
+  own_bytes_ = sizeof(long) + 3 * static_cast<std::size_t>(shmem_n_pes()) * sizeof(std::size_t);
   if (caller_ == Caller::host) {
     own_ = std::calloc(1, own_bytes_);
     if (!own_) fail("there is no memory for the arrays of alltoallv");
@@ -63,8 +74,8 @@ Trial::~Trial() {
     (void)hipFree(own_);
   }
   shmem_free(at_.signal);
-  shmem_free(at_.source);
-  shmem_free(at_.dest);
+  if (dest_buffer_ != source_buffer_) shmem_free(dest_buffer_);
+  shmem_free(source_buffer_);
 }
 
 std::size_t* Trial::block_table(int which) const {
@@ -73,19 +84,20 @@ std::size_t* Trial::block_table(int which) const {
 }
 
 Case Trial::that_case() const {
-  return {operation_.answer, operation_.size, shmem_my_pe(), shmem_n_pes(), peer_,
-          at_.bytes,         window_};
+  return {operation_, shmem_team_my_pe(at_.team), n_, peer_, at_.bytes, window_, turn_};
 }
 
 std::size_t Trial::resize(std::size_t bytes) {
-  if (operation_.size == Size::floats)
-    bytes = std::max(bytes / sizeof(float), std::size_t{1}) * sizeof(float);
-  at_.bytes = bytes;
-  return bytes;
+  const std::size_t elem = elem_bytes(operation_);
+  const std::size_t count =
+      operation_.size == Size::none ? 0 : std::max(bytes / elem, std::size_t{1});
+  at_.bytes = (options_.count_odd && count > 1 ? count - 1 : count) * elem;
+  return at_.bytes;
 }
 
 bool Trial::takes_part() const {
   const int me = shmem_my_pe();
+  if (at_.team == SHMEM_TEAM_INVALID) return false;
   return operation_.who == Who::all || me == 0 || (operation_.who == Who::pair && me == peer_);
 }
 
@@ -128,8 +140,8 @@ void Trial::lay_out_blocks() {
 void Trial::prepare() {
   const Bytes source = source_of(that_case()), dest = dest_before(that_case());
   const Bytes signal(kSignalBytes);
+  copy(at_.dest, dest.data(), dest.size(), on_device_);  // which may be the source
   copy(at_.source, source.data(), source.size(), on_device_);
-  copy(at_.dest, dest.data(), dest.size(), on_device_);
   copy(at_.signal, signal.data(), signal.size(), on_device_);
   lay_out_blocks();
   next_ = 0;
@@ -141,23 +153,27 @@ void Trial::prepare() {
 }
 
 long Trial::compare() {
-  const Bytes right = dest_after(that_case());
-  Bytes found(right.size());
+  Bytes found(dest_bytes(that_case()) + kGuardBytes);
   copy(found.data(), at_.dest, found.size(), on_device_);
-  long wrong = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) wrong += found[i] != right[i];
   long fetched = 0;
   copy(&fetched, own_, sizeof fetched, caller_ != Caller::host);
-  return wrong + (fetched != fetched_after(that_case()) ? 1 : 0);
+  return bench::count_wrong(that_case(), found) + (fetched != fetched_after(that_case()) ? 1 : 0);
 }
 
 long Trial::count_wrong(Meter& meter) {
-  prepare();
+  long wrong = 0;
   const Work once = work();
-  if (once.takes_part()) meter.once(once);
-  if (operation_.who != Who::all) shmem_barrier_all();
-  const long wrong = compare();
-  shmem_barrier_all();
+  next_ = 0;
+  const Graph graph = meter.capture(once, 1);
+  for (int i = 0; i < (options_.check ? kTimes : 1); ++i) {
+    ++turn_;
+    prepare();
+    meter.run(once, graph, 1, 1);
+    meter.finish();
+    if (operation_.who != Who::all) shmem_barrier_all();
+    if (at_.team != SHMEM_TEAM_INVALID) wrong += compare();
+    shmem_barrier_all();
+  }
   return add_up(wrong);
 }
 

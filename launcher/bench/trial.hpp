@@ -6,7 +6,6 @@
 #define MESHMEM_BENCH_TRIAL_HPP_
 
 #include "bench/answers.hpp"
-#include "bench/kernels.hpp"
 #include "bench/measure.hpp"
 #include "bench/operations.hpp"
 #include "bench/options.hpp"
@@ -22,9 +21,11 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // The sizes of the following rounds; what becomes of it (floats are whole).
+  // The size of the following rounds; returns what becomes of it (elements are whole).
   std::size_t resize(std::size_t bytes);
-  // Bytes, and values fetched, that were wrong on any PE after one round.
+  int n_pes() const { return n_; }  // that take part in a collective
+  // Elements or bytes, and values fetched, that were wrong on any PE after one round; with --check
+  // after each of several. A graph is made once and replayed.
   long count_wrong(Meter& meter);
   Work work();
 
@@ -42,8 +43,12 @@ class Trial {
   const Caller caller_;
   const bool on_device_;
   const int peer_;
+  const int n_;
   const int window_;
+  unsigned turn_ = 0;  // number of the check
   At at_{};
+  void* dest_buffer_ = nullptr;  // of at_.dest and at_.source, which may begin behind it
+  void* source_buffer_ = nullptr;
   std::uint64_t next_ = 0;  // number of the next call
   // The memory of the host or of the device that the caller reads and writes for itself.
   void* own_ = nullptr;

@@ -62,15 +62,15 @@ bool makes_sense(const Shape& shape, std::size_t bytes) {
 
 class Search {
  public:
-  Search(Meter& meter, Reduction& reduction)
-      : meter_(meter), reduction_(reduction), work_(work_of(reduction)) {
+  Search(Meter& meter, Trial& all_reduce)
+      : meter_(meter), all_reduce_(all_reduce), work_(all_reduce.work()) {
     for (int i = 0; const char* name = shmemx_reduce_plan_algorithm(i); ++i)
       algorithms_.push_back({name});
   }
 
   // The fastest plan for `bytes`; `own_us`: what the library's own choice takes.
   Candidate find(std::size_t bytes, const std::optional<Candidate>& before, double& own_us) {
-    reduction_.count = std::max<std::size_t>(bytes / reduction_.routine->elem_bytes, 1);
+    all_reduce_.resize(bytes);
     tried_.clear();
     shmemx_reduce_plan(nullptr);
     own_us = meter_.time(work_, thorough(bytes, 3)).median;
@@ -143,7 +143,7 @@ class Search {
   }
 
   Meter& meter_;
-  Reduction& reduction_;
+  Trial& all_reduce_;
   const Work work_;
   std::vector<Algorithm> algorithms_;
   std::vector<Candidate> tried_;
@@ -152,8 +152,7 @@ class Search {
 // The text of the table: PE 0's goes to a file or is printed.
 class Table {
  public:
-  Table(const Options& options, const Reduction& reduction, bool writes)
-      : path_(options.out), n_(reduction.n), writes_(writes) {
+  Table(const Options& options, int n) : path_(options.out), n_(n) {
     if (writes_ && !path_.empty()) file_ = open_for_writing(path_);
     put(
         fmt::format("# Written by meshmem-bench --tune: meshmem {}, {} PEs, {}, {} {}.\n"
@@ -193,7 +192,7 @@ class Table {
 
   const std::string path_;
   const int n_;
-  const bool writes_;
+  const bool writes_ = shmem_my_pe() == 0;
   std::ofstream file_;
   std::string plan_;
   std::size_t last_bytes_ = 0;
@@ -201,9 +200,9 @@ class Table {
 
 }  // namespace
 
-void tune(Meter& meter, Reduction reduction, const Options& options) {
-  Table table(options, reduction, shmem_my_pe() == 0);
-  Search search(meter, reduction);
+void tune(Meter& meter, Trial& all_reduce, const Options& options) {
+  Table table(options, all_reduce.n_pes());
+  Search search(meter, all_reduce);
   std::optional<Candidate> best;
   for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes;) {
     double own_us = 0;

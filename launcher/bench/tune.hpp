@@ -8,13 +8,12 @@
 
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
-#include "bench/reduction.hpp"
+#include "bench/trial.hpp"
 
 namespace meshmem::bench {
 
-// Tunes the reduction for the sizes of `options`; its count is set to each in turn. All PEs call
-// it.
-void tune(Meter& meter, Reduction reduction, const Options& options);
+// Tunes the all-reduce for the sizes of `options`, to which it is resized in turn. All PEs call it.
+void tune(Meter& meter, Trial& all_reduce, const Options& options);
 
 }  // namespace meshmem::bench
 
