@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Merges the checks of nodes. In bytes a check is four texts, each ended by a NUL: name, verdict as
-// a digit, what it says, what to fix.
+// Merges the checks of nodes.
 #include "info/doctor/nodes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 namespace meshmem::doctor {
@@ -17,31 +17,33 @@ bool are_alike(const Check& one, const Check& other) {
          one.fix == other.fix;
 }
 
+template <std::size_t bytes>
+void put(char (&to)[bytes], const std::string& text) {
+  to[text.copy(to, bytes - 1)] = 0;
+}
+template <std::size_t bytes>
+std::string get(const char (&from)[bytes]) {
+  return std::string(from, ::strnlen(from, bytes));
+}
+
 }  // namespace
 
 Checks merge(const std::vector<NodeChecks>& nodes) {
-  std::vector<std::string> names;  // of checks
-  for (const NodeChecks& node : nodes)
-    for (const Check& check : node.checks)
-      if (std::find(names.begin(), names.end(), check.name) == names.end())
-        names.push_back(check.name);
-
   Checks merged;
-  for (const std::string& name : names) {
-    const std::size_t first = merged.size();
-    for (const NodeChecks& node : nodes) {
-      for (const Check& check : node.checks) {
-        if (check.name != name) continue;
-        const auto begin = merged.begin() + static_cast<std::ptrdiff_t>(first);
-        auto same = std::find_if(begin, merged.end(),
-                                 [&check](const Check& one) { return are_alike(one, check); });
-        if (same == merged.end()) same = merged.insert(same, check);
-        same->nodes.push_back(node.node);
+  for (const NodeChecks& node : nodes)
+    for (const Check& check : node.checks) {
+      auto same = std::find_if(merged.begin(), merged.end(),
+                               [&](const Check& one) { return are_alike(one, check); });
+      if (same == merged.end()) {
+        const auto behind = std::find_if(merged.rbegin(), merged.rend(), [&](const Check& one) {
+                              return one.name == check.name;
+                            }).base();
+        same = merged.insert(behind == merged.begin() ? merged.end() : behind, check);
       }
+      same->nodes.push_back(node.node);
     }
-    if (merged.size() == first + 1 && merged[first].nodes.size() == nodes.size())
-      merged[first].nodes.clear();
-  }
+  for (Check& check : merged)
+    if (check.nodes.size() == nodes.size()) check.nodes.clear();
   return merged;
 }
 
@@ -56,44 +58,25 @@ std::vector<std::string> names_of(const std::vector<NodePlace>& places) {
   return names;
 }
 
-std::string pack(const Checks& checks, std::size_t most) {
-  constexpr std::size_t kTexts = 3;   // of a check, beside the verdict
-  constexpr std::size_t kBeside = 5;  // NULs and the digit
-  std::string bytes;
-  if (checks.empty()) return bytes;
-  const std::size_t share = most / checks.size();
-  const std::size_t longest = share > kBeside ? (share - kBeside) / kTexts : 0;
-  const auto add = [&bytes, longest](const std::string& text) {
-    bytes += text.substr(0, std::min(longest, text.find('\0')));
-    bytes += '\0';
-  };
-  for (const Check& check : checks) {
-    add(check.name);
-    bytes += static_cast<char>('0' + static_cast<int>(check.verdict));
-    bytes += '\0';
-    add(check.says);
-    add(check.fix);
+void put(NodeReport& report, const NodeChecks& node) {
+  put(report.node, node.node);
+  report.n_checks = std::min(node.checks.size(), std::size(report.checks));
+  for (std::size_t i = 0; i < report.n_checks; ++i) {
+    const Check& check = node.checks[i];
+    put(report.checks[i].name, check.name);
+    report.checks[i].verdict = check.verdict;
+    put(report.checks[i].says, check.says);
+    put(report.checks[i].fix, check.fix);
   }
-  return bytes;
 }
 
-Checks unpack(std::string_view bytes) {
-  const auto take = [&bytes] {
-    const std::string_view text = bytes.substr(0, bytes.find('\0'));
-    bytes.remove_prefix(std::min(bytes.size(), text.size() + 1));
-    return std::string(text);
-  };
-  Checks checks;
-  while (!bytes.empty()) {
-    Check check{};
-    check.name = take();
-    const std::string verdict = take();
-    check.verdict = verdict == "0" ? Verdict::ok : verdict == "1" ? Verdict::warn : Verdict::bad;
-    check.says = take();
-    check.fix = take();
-    checks.push_back(std::move(check));
+NodeChecks get(const NodeReport& report) {
+  NodeChecks node{get(report.node), {}};
+  for (std::size_t i = 0; i < std::min(report.n_checks, std::size(report.checks)); ++i) {
+    const NodeReport::Line& line = report.checks[i];
+    node.checks.push_back({get(line.name), line.verdict, get(line.says), get(line.fix), {}});
   }
-  return checks;
+  return node;
 }
 
 }  // namespace meshmem::doctor

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes one table of the checks of several nodes: lines that all nodes have once, the rest with the
-// nodes' names. Invariant: pure; what comes back from bytes is what went in, each text cut to the
-// room there is. Called by the doctor's job.
+// nodes' names. Invariant: pure; a report has what went in, each text cut to the room there is.
+// Called by the doctor's job.
 #ifndef MESHMEM_INFO_DOCTOR_NODES_HPP_
 #define MESHMEM_INFO_DOCTOR_NODES_HPP_
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "info/doctor/check.hpp"
@@ -20,7 +19,8 @@ struct NodeChecks {
   Checks checks;
 };
 
-// In the order of the first node; a check that other nodes alone have comes last.
+// In the order of the first node; a check that other nodes alone have comes last. No node has a
+// check twice.
 Checks merge(const std::vector<NodeChecks>& nodes);
 
 // A node is called by its machine, and where several have that name, by its first PE too:
@@ -31,9 +31,20 @@ struct NodePlace {
 };
 std::vector<std::string> names_of(const std::vector<NodePlace>& places);
 
-// Checks in at most `most` bytes, and back.
-std::string pack(const Checks& checks, std::size_t most);
-Checks unpack(std::string_view bytes);
+// The checks of a node as they lie in symmetric memory.
+struct NodeReport {
+  struct Line {
+    char name[32];
+    Verdict verdict;
+    char says[480];
+    char fix[320];
+  };
+  char node[256];
+  std::size_t n_checks;
+  Line checks[40];
+};
+void put(NodeReport& report, const NodeChecks& node);
+NodeChecks get(const NodeReport& report);
 
 }  // namespace meshmem::doctor
 

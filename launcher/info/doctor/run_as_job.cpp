@@ -8,10 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -31,18 +29,9 @@ constexpr const char* kPatienceSeconds = "60";
 // So long a PE without the library leaves the one that speaks for its node, whose end then ends it:
 // launchers end all PEs when one fails.
 constexpr std::chrono::seconds kPatienceWithSpeaker(10);
-constexpr std::size_t kMostOfChecks = std::size_t{32} << 10;
-constexpr std::size_t kMostOfName = 256;
-
-// The report that a node's first PE lays out for PE 0, in symmetric memory.
-struct Report {
-  std::uint64_t bytes;
-  char machine[kMostOfName];
-  char checks[kMostOfChecks];
-};
 
 std::string name_of_machine() {
-  char name[kMostOfName] = "";
+  char name[256] = "";
   if (::gethostname(name, sizeof name - 1) != 0) return "?";
   return name;
 }
@@ -101,24 +90,15 @@ std::string network_between_nodes(const Checks& checks) {
   return networks == checks.end() ? "the network" : networks->says;
 }
 
-void fill(Report& report, const Checks& checks) {
-  const std::string bytes = pack(checks, kMostOfChecks), machine = name_of_machine();
-  report.bytes = bytes.size();
-  std::memcpy(report.checks, bytes.data(), bytes.size());
-  std::memcpy(report.machine, machine.c_str(), machine.size() + 1);
-}
-
-std::vector<NodeChecks> gather(const Library& library, const Report* reports,
+std::vector<NodeChecks> gather(const Library& library, const NodeReport* reports,
                                const std::vector<int>& firsts) {
   std::vector<NodePlace> places;
   std::vector<NodeChecks> nodes;
-  const auto got = std::make_unique<Report>();
+  const auto got = std::make_unique<NodeReport>();
   for (const int pe : firsts) {
     library.getmem(got.get(), reports, sizeof *got, pe);
-    got->machine[kMostOfName - 1] = 0;
-    places.push_back({got->machine, pe});
-    const std::size_t bytes = std::min<std::size_t>(got->bytes, kMostOfChecks);
-    nodes.push_back({"", unpack({got->checks, bytes})});
+    nodes.push_back(get(*got));
+    places.push_back({nodes.back().node, pe});
   }
   const std::vector<std::string> names = names_of(places);
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].node = names[i];
@@ -127,13 +107,13 @@ std::vector<NodeChecks> gather(const Library& library, const Report* reports,
 
 int try_and_tell(const Library& library, const Machine& machine, Checks checks, bool as_json) {
   const Places places = all_places(library);
-  Report* const report = allocate<Report>(library, 1);
+  NodeReport* const report = allocate<NodeReport>(library, 1);
   long* const status = allocate<long>(library, 2);  // of PE 0, and what it brings to all
   const TrialMemory memory{allocate<char>(library, kTrialBytes),
                            library.malloc_with_hints(kTrialBytes, SHMEMX_MALLOC_DEVICE)};
   const JobFacts facts{machine.target(), network_between_nodes(checks)};
   for (Check& check : try_job(library, places, memory, facts)) checks.push_back(std::move(check));
-  fill(*report, checks);
+  put(*report, {name_of_machine(), std::move(checks)});
   library.barrier_all();
   if (places.me == 0) *status = print(merge(gather(library, report, places.firsts)), as_json);
   library.broadcastmem(SHMEM_TEAM_WORLD, status + 1, status, sizeof *status, 0);
