@@ -10,6 +10,7 @@
 
 #include "info/doctor/checks.hpp"
 #include "info/doctor/hip_runtime.hpp"
+#include "info/doctor/output.hpp"
 #include "info/kfd_topology.hpp"
 
 namespace meshmem::doctor {
@@ -18,7 +19,7 @@ namespace {
 Check check_use(const Machine& machine, const std::string& name, const std::string& file,
                 const std::string& fix_of_absence) {
   if (!machine.exists(file)) return bad(name, fmt::format("there is no {}", file), fix_of_absence);
-  if (machine.may_use(file)) return ok(name, file + " can be used");
+  if (machine.may_use(machine.at(file))) return ok(name, file + " can be used");
   const std::string group = machine.group_of(file);
   return bad(name, fmt::format("{} is for group {}, which this user is not in", file, group),
              fmt::format("usermod -aG {} $USER (as root), then log in again", group));
@@ -49,54 +50,6 @@ Check check_reach(const std::vector<KfdGpu>& gpus) {
   return ok("GPUs", fmt::format("{}, the first {}", gpus.size(), describe(gpus.front())));
 }
 
-// Looks for an IOMMU, which redirects transfers between GPUs' PCI functions through the processor.
-Check check_iommu(const Machine& machine) {
-  const std::string boot = machine.line("/proc/cmdline").value_or("");
-  const bool is_on = !machine.list("/sys/class/iommu").empty();
-  const bool passes = (" " + boot + " ").find(" iommu=pt ") != std::string::npos;
-  if (is_on && !passes)
-    return warn("IOMMU", "on, and it may redirect transfers between GPUs over PCIe",
-                "boot with iommu=pt");
-  return ok("IOMMU", is_on ? "passes transfers through (iommu=pt)" : "off");
-}
-
-std::uint32_t word_at(const std::string& bytes, std::size_t at) {
-  std::uint32_t word = 0;
-  for (std::size_t byte = 4; byte-- > 0;)
-    word = word << 8 | static_cast<unsigned char>(at + byte < bytes.size() ? bytes[at + byte] : 0);
-  return word;
-}
-
-// Whether a bridge sends requests between the devices below it upwards: the access control services
-// of its extended PCI capabilities, which only root can read.
-bool redirects_requests(const std::string& config) {
-  constexpr std::uint32_t kAcs = 0x000d, kRequestRedirect = 1u << 2, kFirst = 0x100;
-  std::uint32_t at = kFirst;
-  for (int n = 0; n < 64 && at >= kFirst && at + 8 <= config.size(); ++n) {
-    const std::uint32_t head = word_at(config, at);
-    if ((head & 0xffff) == kAcs) return (word_at(config, at + 4) >> 16 & kRequestRedirect) != 0;
-    at = head >> 20;
-  }
-  return false;
-}
-
-Check check_acs(const Machine& machine) {
-  const std::string folder = "/sys/bus/pci/devices";
-  bool is_readable = false;
-  for (const std::string& device : machine.list(folder)) {
-    const std::string place = fmt::format("{}/{}/", folder, device);
-    if (!machine.line(place + "class").value_or("").starts_with("0x0604")) continue;  // a bridge
-    const std::string config = machine.read(place + "config").value_or("");
-    is_readable |= config.size() > 0x100;
-    if (redirects_requests(config))
-      return warn("PCI bridges",
-                  fmt::format("{} sends transfers between GPUs by the processor (ACS)", device),
-                  fmt::format("setpci -s {} ECAP_ACS+0x6.w=0000 (as root)", device));
-  }
-  return ok("PCI bridges", is_readable ? "no bridge redirects transfers between GPUs (ACS)"
-                                       : "no bridge is readable (root sees more)");
-}
-
 Check check_mps(const Machine& machine) {
   const char* set = machine.variable("CUDA_MPS_PIPE_DIRECTORY");
   const std::string folder = set ? set : "/tmp/nvidia-mps";
@@ -108,13 +61,6 @@ Check check_mps(const Machine& machine) {
   return ok("MPS",
             "does not run, which is right for one PE a GPU; kernels of PEs that share a GPU "
             "take turns without it (nvidia-cuda-mps-control -d)");
-}
-
-// Versions as 100 * major + minor, of texts as "6.3.0-39".
-int version_in(const std::string& text) {
-  int major = 0, minor = 0;
-  (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
-  return 100 * major + minor;
 }
 
 // The runtime loads what the build's compiler has made, and a part of an older one may not.
@@ -151,7 +97,7 @@ Check check_sharing(const Machine& machine) {
   const std::string name = "GPU sharing";
   if (const auto driver = machine.line("/sys/module/amdgpu/version"))
     return ok(name, fmt::format("AMD's driver {} lets PEs share device memory", *driver));
-  constexpr int kFirstLinux = 602, kFirstRocm = 603;
+  constexpr int kFirstLinux = 6020, kFirstRocm = 6030;
   const std::string linux_version = machine.line("/proc/sys/kernel/osrelease").value_or("?");
   const std::string fix = "install AMD's driver (amdgpu-dkms)";
   const std::string says = "PEs of a machine cannot share device memory: ";
@@ -176,17 +122,12 @@ Check check_sharing(const Machine& machine) {
 }
 
 Checks check_amd(const Machine& machine) {
-  const auto gpus = read_kfd_topology(machine.at(kKfdNodes));
-  Checks checks{check_use(machine, "GPU driver", "/dev/kfd",
-                          "modprobe amdgpu (as root); in a container: --device=/dev/kfd"),
-                check_use(machine, "GPU device", first_render_node(machine),
-                          "modprobe amdgpu (as root); in a container: --device=/dev/dri"),
-                check_hip_version(machine), check_sharing(machine), check_reach(gpus)};
-  if (gpus.size() > 1) {
-    checks.push_back(check_iommu(machine));
-    checks.push_back(check_acs(machine));
-  }
-  return checks;
+  return {check_use(machine, "GPU driver", "/dev/kfd",
+                    "modprobe amdgpu (as root); in a container: --device=/dev/kfd"),
+          check_use(machine, "GPU device", first_render_node(machine),
+                    "modprobe amdgpu (as root); in a container: --device=/dev/dri"),
+          check_hip_version(machine), check_sharing(machine),
+          check_reach(read_kfd_topology(machine.at(kKfdNodes)))};
 }
 
 std::string cuda_text(int version) {
@@ -243,12 +184,6 @@ Check check_bar(const NvmlAnswer& answer) {
   return ok("GPU BAR", "large, or not needed");
 }
 
-int cuda_version_in(const std::string& text) {
-  int major = 0, minor = 0;
-  (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
-  return 1000 * major + 10 * minor;
-}
-
 Checks check_nvidia(const Machine& machine) {
   const std::string install = "install NVIDIA's driver; in a container: --gpus all";
   Checks checks{check_use(machine, "GPU driver", "/dev/nvidiactl", install),
@@ -256,20 +191,11 @@ Checks check_nvidia(const Machine& machine) {
                 check_mps(machine)};
   if (const auto answer = machine.nvml()) {
     if (answer->cuda_version != 0)
-      checks.push_back(check_cuda_version(*answer, cuda_version_in(machine.cuda_of_build)));
+      checks.push_back(check_cuda_version(*answer, version_in(machine.cuda_of_build)));
     if (answer->active_links.size() > 1) {
       checks.push_back(check_ways_of_nvidia(*answer));
       checks.push_back(check_bar(*answer));
     }
-  }
-  const auto files = machine.list("/dev");
-  const auto gpus = std::count_if(files.begin(), files.end(), [](const std::string& name) {
-    return name.starts_with("nvidia") && name.size() > 6 &&
-           name.find_first_not_of("0123456789", 6) == std::string::npos;
-  });
-  if (gpus > 1) {
-    checks.push_back(check_iommu(machine));
-    checks.push_back(check_acs(machine));
   }
   return checks;
 }

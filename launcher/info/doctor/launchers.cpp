@@ -10,12 +10,16 @@
 namespace meshmem::doctor {
 namespace {
 
-// MPICH's launcher puts its version into a column.
-std::string with_single_spaces(const std::string& text) {
-  std::istringstream words(text);
-  std::string result;
+// The first line of --version with a number in it: some print a headline before. MPICH's launcher
+// puts its version into a column, so blanks are drawn together.
+std::string version_of(const Machine& machine, const std::string& program) {
+  std::istringstream lines(machine.output_of(program, "--version 2>/dev/null"));
+  std::string line, result;
+  while (std::getline(lines, line) && line.find_first_of("0123456789") == std::string::npos)
+    line.clear();
+  std::istringstream words(line);
   for (std::string word; words >> word;) result += (result.empty() ? "" : " ") + word;
-  return result;
+  return result.empty() ? "does not report its version" : result;
 }
 
 Check check_programs(const Machine& machine) {
@@ -23,9 +27,8 @@ Check check_programs(const Machine& machine) {
   for (const char* name : {"prterun", "prun", "mpirun", "mpiexec.hydra", "srun"}) {
     const std::string program = machine.find_program(name);
     if (program.empty()) continue;
-    const std::string version = with_single_spaces(machine.version_of(program));
-    found += fmt::format("{}{} ({})", found.empty() ? "" : "; ", name,
-                         version.empty() ? "does not report its version" : version);
+    found +=
+        fmt::format("{}{} ({})", found.empty() ? "" : "; ", name, version_of(machine, program));
   }
   if (!found.empty()) return ok("launchers", found);
   return warn("launchers", "only oshrun, which starts jobs of one machine",
@@ -34,7 +37,7 @@ Check check_programs(const Machine& machine) {
 
 // Slurm's plugins are words of what it lists: "pmix", "pmix_v4", "pmi2", "none".
 Check check_srun(const Machine& machine, const std::string& srun) {
-  std::istringstream words(machine.protocols_of_srun(srun));
+  std::istringstream words(machine.output_of(srun, "--mpi=list 2>&1"));
   bool has_list = false, has_pmi2 = false;
   for (std::string word; words >> word;) {
     word.erase(word.find_last_not_of(",:;") + 1);

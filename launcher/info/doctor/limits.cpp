@@ -75,21 +75,6 @@ Check check_temporary(const Machine& machine) {
   return ok("temporary files", folder);
 }
 
-// PEs themselves trace nobody. 1: a debugger's own children alone; 2: root alone; 3: nobody.
-Check check_debuggers(const Machine& machine) {
-  const int scope =
-      std::atoi(machine.line("/proc/sys/kernel/yama/ptrace_scope").value_or("0").c_str());
-  if (scope == 0) return ok("debuggers", "gdb -p attaches to PEs of this user");
-  if (scope == 1)
-    return ok("debuggers",
-              "gdb starts PEs (oshrun gdb --args); gdb -p needs root (ptrace_scope 1)");
-  if (scope == 2)
-    return warn("debuggers", "only root can use gdb (ptrace_scope 2)",
-                "sysctl kernel.yama.ptrace_scope=1 (as root)");
-  return warn("debuggers", fmt::format("nobody can use gdb (ptrace_scope {})", scope),
-              "boot with kernel.yama.ptrace_scope=1 in /etc/sysctl.d");
-}
-
 Check check_variables(const Machine& machine) {
   Environment environment;
   if (const auto error = parse_environment(environment, machine.variable))
@@ -107,10 +92,7 @@ Check check_variables(const Machine& machine) {
 Checks check_limits(const Machine& machine) {
   return {check_space(machine, "address space", "Max address space", kInTheSpace, "-v"),
           check_space(machine, "file size", "Max file size", kInTheFile, "-f"),
-          check_files(machine),
-          check_temporary(machine),
-          check_debuggers(machine),
-          check_variables(machine)};
+          check_files(machine), check_temporary(machine), check_variables(machine)};
 }
 
 }  // namespace meshmem::doctor

@@ -3,6 +3,7 @@
 // Reads the machine. Invariant: nothing it asks changes the machine.
 #include "info/doctor/machine.hpp"
 
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,16 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first line with a number in it: some print a headline before.
-std::string ask_version(const std::string& program) {
-  std::istringstream lines(output_of(program, "--version 2>/dev/null"));
-  for (std::string line; std::getline(lines, line);)
-    if (line.find_first_of("0123456789") != std::string::npos) return trimmed(line);
-  return "";
-}
-
-std::string ask_srun(const std::string& program) { return output_of(program, "--mpi=list 2>&1"); }
-
 int try_memory_file() {
   const int file = try_make_shared_file("meshmem-doctor", 4096);
   if (file < 0) return errno;
@@ -53,8 +44,8 @@ std::optional<std::uint64_t> number(const std::string& word) {
 
 Machine::Machine(fs::path root, std::string target)
     : variable(std::getenv),
-      version_of(ask_version),
-      protocols_of_srun(ask_srun),
+      may_use([](const fs::path& file) { return ::access(file.c_str(), R_OK | W_OK) == 0; }),
+      output_of(doctor::output_of),
       pmix_version(ask_pmix),
       pmix_of_launcher(ask_pmix_of_launcher),
       networks(ask_networks),
@@ -104,36 +95,11 @@ std::vector<std::string> Machine::list(const std::string& folder) const {
   return names;
 }
 
-bool Machine::may_use(const std::string& path) const {
-  const fs::path file = at(path);
-  if (is_this_one()) return ::access(file.c_str(), R_OK | W_OK) == 0;
-  struct stat about {};
-  if (::stat(file.c_str(), &about) != 0) return false;
-  const auto is_among = [this](const char* name, unsigned id) {
-    std::istringstream ids(own_status(name).value_or(""));
-    for (unsigned mine = 0; ids >> mine;)
-      if (mine == id) return true;
-    return false;
-  };
-  const auto allows = [&about](unsigned bits) { return (about.st_mode & bits) == bits; };
-  if (is_among("Uid", about.st_uid)) return allows(0600);
-  if (is_among("Gid", about.st_gid) || is_among("Groups", about.st_gid)) return allows(0060);
-  return allows(0006);
-}
-
 std::string Machine::group_of(const std::string& path) const {
   struct stat about {};
   if (::stat(at(path).c_str(), &about) != 0) return "?";
-  std::istringstream groups(read("/etc/group").value_or(""));
-  for (std::string line; std::getline(groups, line);) {
-    std::istringstream fields(line);
-    std::string name, password, id;
-    std::getline(fields, name, ':');
-    std::getline(fields, password, ':');
-    std::getline(fields, id, ':');
-    if (id == std::to_string(about.st_gid)) return name;
-  }
-  return std::to_string(about.st_gid);
+  const group* const found = ::getgrgid(about.st_gid);
+  return found ? found->gr_name : std::to_string(about.st_gid);
 }
 
 std::optional<std::string> Machine::own_status(const std::string& name) const {

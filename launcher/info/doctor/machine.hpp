@@ -32,9 +32,6 @@ class Machine {
   std::optional<std::string> line(const std::string& path) const;  // the first, without blanks
   std::vector<std::string> list(const std::string& folder) const;  // names, sorted
   std::filesystem::path at(const std::string& path) const;
-  // Whether this process's user may read and write the file: the system's answer on this machine,
-  // else by the file's mode.
-  bool may_use(const std::string& path) const;
   // The group of a file: its name, or its number where none is known.
   std::string group_of(const std::string& path) const;
 
@@ -49,8 +46,8 @@ class Machine {
 
   // Functions that tests put in the place of this process's variables and questions.
   std::function<const char*(const char*)> variable;
-  std::function<std::string(const std::string& program)> version_of;  // first line of --version
-  std::function<std::string(const std::string& program)> protocols_of_srun;  // --mpi=list
+  std::function<bool(const std::filesystem::path&)> may_use;  // read and write
+  std::function<std::string(const std::string& program, const std::string& words)> output_of;
   std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
   std::function<std::string(const std::string& program)> pmix_of_launcher;  // pmix_library.hpp
   std::function<std::vector<NetworkRow>()> networks;

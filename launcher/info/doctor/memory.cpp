@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks memory: how much there is, with which pages, and how PEs hand each other theirs. They use
-// a memory file without a name, through /proc/<pid>/fd or a socket (base/machine/file_handover).
-// /dev/shm and semaphores are not used, and not looked at.
+// Checks memory: how much there is, with which pages, and whether PEs can share it. They use a
+// memory file without a name; /dev/shm and semaphores are not used, and not looked at.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -34,20 +33,6 @@ Check check_amount(const Machine& machine) {
   return ok("memory", says);
 }
 
-// Heaps are shared files, whose pages count when they are touched; all else of a PE counts at once.
-Check check_overcommit(const Machine& machine) {
-  constexpr std::uint64_t kOfAPe = std::uint64_t{256} << 20;
-  if (machine.line("/proc/sys/vm/overcommit_memory").value_or("0") != "2")
-    return ok("overcommit", "address space is granted before there is memory for it");
-  const std::uint64_t most = machine.memory_info("CommitLimit"),
-                      now = machine.memory_info("Committed_AS");
-  const std::uint64_t left = most > now ? most - now : 0;
-  const std::string says =
-      fmt::format("vm.overcommit_memory is 2, and {} are left to grant", gib(left));
-  if (left < kOfAPe) return warn("overcommit", says, "sysctl vm.overcommit_memory=0");
-  return ok("overcommit", says);
-}
-
 // The library asks for huge pages by madvise, which "advise" and more grant.
 Check check_huge_pages(const Machine& machine) {
   const std::string file = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
@@ -71,23 +56,10 @@ Check check_memory_files(const Machine& machine) {
              "raise ulimit -f");
 }
 
-Check check_handover(const Machine& machine) {
-  const bool has_proc = machine.exists("/proc/self/fd");
-  const bool in_container = machine.exists("/.dockerenv") || machine.exists("/run/.containerenv");
-  if (!has_proc)
-    return warn("PEs' memory", "there is no /proc, so PEs hand each other memory by sockets alone",
-                "mount -t proc proc /proc");
-  if (!in_container) return ok("PEs' memory", "handed over through /proc/<pid>/fd");
-  return ok("PEs' memory",
-            "handed over through /proc/<pid>/fd within this container; PEs of "
-            "several containers of a machine need --pid=host or one TMPDIR");
-}
-
 }  // namespace
 
 Checks check_memory(const Machine& machine) {
-  return {check_amount(machine), check_overcommit(machine), check_huge_pages(machine),
-          check_memory_files(machine), check_handover(machine)};
+  return {check_amount(machine), check_huge_pages(machine), check_memory_files(machine)};
 }
 
 }  // namespace meshmem::doctor

@@ -3,22 +3,13 @@
 // Networks: an interface for PMIx, what carries jobs over several machines.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
-
 #include "info/doctor/checks.hpp"
+#include "info/doctor/output.hpp"
 
 namespace meshmem::doctor {
 namespace {
 
 constexpr std::uint64_t kMuchLocked = std::uint64_t{1} << 30;
-
-std::array<int, 2> ucx_version_in(const std::string& text) {
-  std::array<int, 2> version{};
-  (void)std::sscanf(text.c_str(), "%d.%d", &version[0], &version[1]);
-  return version;
-}
 
 Check check_interface(const Machine& machine) {
   if (const auto lack = machine.lack_of_interface())
@@ -46,7 +37,7 @@ Check check_networks_of_jobs(const Machine& machine) {
     return warn("networks", "jobs of one machine only: no interface leads to another",
                 "ip link set up an interface, or name one in MESHMEM_NETWORK_DEVICE");
   if (version.empty()) return ok("networks", used);
-  if (ucx_version_in(version) < ucx_version_in(built))
+  if (version_in(version) < version_in(built))
     return warn("networks",
                 fmt::format("UCX {} is loaded, older than the {} of the build", version, built),
                 "install UCX " + built + " or newer, or build meshmem anew on this machine");

@@ -18,6 +18,12 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+int version_in(const std::string& text) {
+  int major = 0, minor = 0;
+  (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
+  return 1000 * major + 10 * minor;
+}
+
 std::string output_of(const std::string& program, const std::string& words) {
   constexpr std::size_t kMost = 64 << 10;
   if (program.find('\'') != std::string::npos) return "";

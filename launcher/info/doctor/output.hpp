@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs programs and takes what they print. Invariant: a program has five seconds, and what it
-// cannot say is empty. Called by what asks for Machine.
+// Runs programs, and reads what they print. Invariant: a program has five seconds, and what it
+// cannot say is empty. Called by Machine and by checks.
 #ifndef MESHMEM_INFO_DOCTOR_OUTPUT_HPP_
 #define MESHMEM_INFO_DOCTOR_OUTPUT_HPP_
 
@@ -11,6 +11,9 @@ namespace meshmem::doctor {
 
 // Without blanks at its ends.
 std::string trimmed(std::string text);
+
+// 1000 * major + 10 * minor of a text as "6.3.0-39", as NVIDIA writes versions of CUDA.
+int version_in(const std::string& text);
 
 // `program` is a path, and needs no quotes; `words` are for the shell: options and redirections.
 std::string output_of(const std::string& program, const std::string& words);
