@@ -9,37 +9,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <optional>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "bench/kernels.hpp"
 #include "bench/report.hpp"
 
 namespace meshmem::bench {
 namespace {
 
-constexpr std::array kBlocks = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
-constexpr std::array kThreads = {1, 64, 128, 256, 512};             // 1 is for processors
-constexpr int kMostThreads = 576;  // few algorithms have plans with 576
-constexpr double kHopeless = 2.5;  // times the best: not measured any further
-constexpr std::size_t kFinalists = 5;
+constexpr unsigned kBlocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
+constexpr unsigned kThreads[] = {1, 64, 128, 256, 512};             // 1 is for processors
+constexpr unsigned kMostThreads = 576;  // few algorithms have plans with 576
+constexpr double kHopeless = 2.5;       // times the best: not measured any further
+constexpr std::size_t kFinalists = 6;
 constexpr double kSame = 0.98;  // a gain below 2 % keeps the plan of the size before: fewer rows
 
-struct Shape {
-  int blocks;
-  int threads;
-};
-
 struct Candidate {
-  std::string algorithm;
+  std::string plan;  // "two_shot 16 512"
   Shape shape;
   double us;
-  std::string text() const {
-    return fmt::format("{} {} {}", algorithm, shape.blocks, shape.threads);
-  }
 };
+bool is_faster(const Candidate& a, const Candidate& b) { return a.us < b.us; }
 
 struct Algorithm {
   std::string name;
@@ -51,8 +44,7 @@ struct Algorithm {
 bool makes_sense(const Shape& shape, std::size_t bytes) {
   static const bool on_processors = architecture() == "cpu";
   constexpr std::size_t kLoad = 16, kMostLoads = 4096, kManyThreads = 64 * 256;
-  const auto threads =
-      static_cast<std::size_t>(shape.blocks) * static_cast<std::size_t>(shape.threads);
+  const std::size_t threads = std::size_t{shape.blocks} * shape.threads;
   const std::size_t loads = std::max<std::size_t>(bytes / kLoad, 1);
   const bool too_many = threads > std::max<std::size_t>(4 * loads, 64);
   const bool too_few =
@@ -69,76 +61,70 @@ class Search {
   }
 
   // The fastest plan for `bytes`; `own_us`: what the library's own choice takes.
-  Candidate find(std::size_t bytes, const std::optional<Candidate>& before, double& own_us) {
+  Candidate find(std::size_t bytes, double& own_us) {
     all_reduce_.resize(bytes);
     tried_.clear();
     shmemx_reduce_plan(nullptr);
     own_us = meter_.time(work_, thorough(bytes, 3)).median;
     for (Algorithm& algorithm : algorithms_) try_shapes(algorithm, bytes);
-    return best_of_finalists(bytes, before);
+    return best_of_finalists(bytes);
   }
 
  private:
-  double best_us() const {
-    double best = std::numeric_limits<double>::infinity();
-    for (const Candidate& candidate : tried_) best = std::min(best, candidate.us);
-    return best;
+  // The best since the candidate of this number.
+  Candidate best_since(std::size_t first) const {
+    const auto begin = tried_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto best = std::min_element(begin, tried_.end(), is_faster);
+    return best == tried_.end() ? Candidate{"", {}, std::numeric_limits<double>::infinity()}
+                                : *best;
   }
 
   // Measures a plan, unless there is none such or it was tried before.
-  void try_one(const std::string& algorithm, const Shape& shape, std::size_t bytes) {
-    Candidate candidate{algorithm, shape, 0};
-    const auto is_it = [&](const Candidate& other) { return other.text() == candidate.text(); };
+  void try_one(const Algorithm& algorithm, const Shape& shape, std::size_t bytes) {
+    const std::string plan = fmt::format("{} {} {}", algorithm.name, shape.blocks, shape.threads);
+    const auto is_it = [&](const Candidate& other) { return other.plan == plan; };
     if (!makes_sense(shape, bytes) || std::any_of(tried_.begin(), tried_.end(), is_it)) return;
-    if (shmemx_reduce_plan(candidate.text().c_str()) != 0) return;
-    candidate.us = meter_.time(work_, brief(bytes), kHopeless * best_us()).median;
-    tried_.push_back(candidate);
+    if (shmemx_reduce_plan(plan.c_str()) != 0) return;
+    const double give_up_us = kHopeless * best_since(0).us;
+    tried_.push_back({plan, shape, meter_.time(work_, brief(bytes), give_up_us).median});
   }
 
   void try_shapes(Algorithm& algorithm, std::size_t bytes) {
     const std::size_t first = tried_.size();
-    const double best_of_others = best_us();
-    const auto best_of_its = [&] {
-      return std::min_element(tried_.begin() + static_cast<std::ptrdiff_t>(first), tried_.end(),
-                              is_faster);
-    };
+    const double hopeless_us = kHopeless * best_since(0).us;
     for (const Shape& shape :
          {usual(bytes), algorithm.best, Shape{1, 1}, Shape{1, 64}, Shape{8, 256}, Shape{16, 512}})
-      try_one(algorithm.name, shape, bytes);
-    if (tried_.size() == first || best_of_its()->us > kHopeless * best_of_others) return;
-    for (const int blocks : kBlocks)
-      for (const int threads : kThreads) try_one(algorithm.name, {blocks, threads}, bytes);
-    for (const int blocks : kBlocks) try_one(algorithm.name, {blocks, kMostThreads}, bytes);
-    algorithm.best = best_of_its()->shape;
+      try_one(algorithm, shape, bytes);
+    if (tried_.size() == first || best_since(first).us > hopeless_us) return;
+    for (const unsigned blocks : kBlocks)
+      for (const unsigned threads : kThreads) try_one(algorithm, {blocks, threads}, bytes);
+    for (const unsigned blocks : kBlocks) try_one(algorithm, {blocks, kMostThreads}, bytes);
+    algorithm.best = best_since(first).shape;
   }
 
   // As many blocks as there is work for.
   static Shape usual(std::size_t bytes) {
     Shape shape{1, 64};
-    for (const int blocks : {1, 2, 4, 8, 16, 32, 64})
-      for (const int threads : kThreads)
+    for (const unsigned blocks : {1u, 2u, 4u, 8u, 16u, 32u, 64u})
+      for (const unsigned threads : kThreads)
         if (makes_sense({blocks, threads}, bytes)) shape = {blocks, threads};
     return shape;
   }
 
-  static bool is_faster(const Candidate& a, const Candidate& b) { return a.us < b.us; }
-
-  Candidate best_of_finalists(std::size_t bytes, const std::optional<Candidate>& before) {
-    std::sort(tried_.begin(), tried_.end(), is_faster);
-    std::vector<Candidate> finalists(
-        tried_.begin(),
-        tried_.begin() + static_cast<std::ptrdiff_t>(std::min(kFinalists, tried_.size())));
-    const auto is_before = [&](const Candidate& c) { return c.text() == before->text(); };
-    const bool has_before = before && std::any_of(tried_.begin(), tried_.end(), is_before) &&
-                            std::none_of(finalists.begin(), finalists.end(), is_before);
-    if (has_before) finalists.push_back(*before);
-    for (Candidate& candidate : finalists) {
-      shmemx_reduce_plan(candidate.text().c_str());
+  // The plan of the size before is among the finalists, and wins where it is as good.
+  Candidate best_of_finalists(std::size_t bytes) {
+    const auto key = [this](const Candidate& one) { return one.plan == before_ ? 0 : one.us; };
+    std::sort(tried_.begin(), tried_.end(),
+              [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
+    tried_.resize(std::min(kFinalists, tried_.size()));
+    for (Candidate& candidate : tried_) {
+      shmemx_reduce_plan(candidate.plan.c_str());
       candidate.us = meter_.time(work_, thorough(bytes, 5)).median;
     }
-    Candidate best = *std::min_element(finalists.begin(), finalists.end(), is_faster);
-    for (const Candidate& candidate : finalists)
-      if (before && is_before(candidate) && best.us > kSame * candidate.us) return candidate;
+    Candidate best = best_since(0);
+    const Candidate& first = tried_.front();
+    if (first.plan == before_ && best.us > kSame * first.us) best = first;
+    before_ = best.plan;
     return best;
   }
 
@@ -147,6 +133,7 @@ class Search {
   const Work work_;
   std::vector<Algorithm> algorithms_;
   std::vector<Candidate> tried_;
+  std::string before_;  // the plan of the size before
 };
 
 // The text of the table: PE 0's goes to a file or is printed.
@@ -167,12 +154,12 @@ class Table {
 
   // Sizes that have the same plan become one row.
   void add(std::size_t bytes, const Candidate& best, double own_us) {
-    const std::string plan = best.us < own_us ? best.text() : "auto";
+    const std::string plan = best.us < own_us ? best.plan : "auto";
     if (!plan_.empty() && plan_ != plan) put_row(short_size(last_bytes_));
     plan_ = plan;
     last_bytes_ = bytes;
     put(fmt::format("# {}: {} takes {:.3f} us; without a row {:.3f} us\n", short_size(bytes),
-                    best.text(), best.us, own_us));
+                    best.plan, best.us, own_us));
   }
 
   // Larger sizes than were measured are left to the library's own table.
@@ -203,11 +190,10 @@ class Table {
 void tune(Meter& meter, Trial& all_reduce, const Options& options) {
   Table table(options, all_reduce.n_pes());
   Search search(meter, all_reduce);
-  std::optional<Candidate> best;
   for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes;) {
     double own_us = 0;
-    best = search.find(bytes, best, own_us);
-    table.add(bytes, *best, own_us);
+    const Candidate best = search.find(bytes, own_us);
+    table.add(bytes, best, own_us);
     const std::size_t next = bytes * (options.quick ? 4 : 2);
     bytes = bytes < options.max_bytes ? std::min(next, options.max_bytes) : next;
   }
