@@ -65,16 +65,14 @@ void print_machine() {
   print_row("memory", fmt::format("{:.1f} GiB", bytes / (1 << 30)));
 }
 
-// False if the folder shows no GPU.
-bool print_kfd_topology(const std::string& folder) {
-  const std::vector<KfdGpu> gpus = read_kfd_topology(folder);
-  if (gpus.empty()) return false;
+void print_kfd_topology() {
+  const std::vector<KfdGpu> gpus = read_kfd_topology(kKfdNodes);
+  if (gpus.empty()) return;
   fmt::print("\nAMD GPUs (nodes of the kernel driver)\n");
   for (const KfdGpu& gpu : gpus) {
     print_row(fmt::format("node {}", gpu.node), describe(gpu));
     print_row("  reaches node", links_of(gpu, gpus));
   }
-  return true;
 }
 
 void print_environment() {
@@ -119,18 +117,14 @@ int run(int argc, char** argv) {
                "meshmem-info");
   bool explain = false, markdown = false;
   bool doctor = false, as_json = false;
-  std::string topology, root = "/";
+  std::string root = "/";
   app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
   auto* explain_flag = app.add_flag("--environment", explain, "Explain the environment variables");
   app.add_flag("--environment-markdown", markdown, "Print docs/environment.md")
       ->excludes(explain_flag);
-  app.add_option(
-         "--kfd-topology", topology,
-         fmt::format("Print AMD's GPUs and links as this folder shows them, like {}", kKfdNodes))
-      ->type_name("FOLDER");
   auto* doctor_flag =
       app.add_flag("--doctor", doctor, "Check the machine, and say how to fix problems")
-          ->excludes("--environment", "--environment-markdown", "--kfd-topology");
+          ->excludes("--environment", "--environment-markdown");
   app.add_flag("--json", as_json, "With --doctor: print JSON")->needs(doctor_flag);
   app.add_option("--root", root, "With --doctor: a folder that is checked as if it were /")
       ->needs(doctor_flag)
@@ -152,19 +146,13 @@ int run(int argc, char** argv) {
     std::fputs(environment_markdown().c_str(), stdout);
   } else if (doctor) {
     status = run_doctor(root, as_json);
-  } else if (!topology.empty()) {
-    if (!print_kfd_topology(topology)) {
-      fmt::print(stderr, "meshmem-info: {} shows no GPU; give a folder like {}\n", topology,
-                 kKfdNodes);
-      status = 1;
-    }
   } else {
     const std::vector<NetworkRow> networks = ask_networks();
     print_build();
     print_machine();
     fmt::print("\nDevices (of this machine's PEs, without a choice by the program)\n");
     print_devices(print_row);
-    if (std::string_view(MESHMEM_TARGET) == "hip") (void)print_kfd_topology(kKfdNodes);
+    if (std::string_view(MESHMEM_TARGET) == "hip") print_kfd_topology();
     fmt::print("\nNetworks (of jobs over several machines)\n");
     for (const NetworkRow& row : networks) print_row(row.name, row.about);
     print_row("device memory", "staged: copied through pinned memory of the host");
