@@ -15,7 +15,6 @@
 #include "base/machine/standard_descriptors.hpp"
 #include "bench/measure.hpp"
 #include "bench/options.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/trial.hpp"
 #include "bench/tune.hpp"
@@ -59,17 +58,9 @@ Effort effort_for(const Options& options, std::size_t bytes) {
   return {1, options.iterations, 1, options.runs, true};
 }
 
-int count_figures(const Options& options) {
-  int sizes = 0, figures = 0;
-  for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= 2) ++sizes;
-  for (const Operation* operation : options.operations)
-    figures += operation->has_sizes() ? sizes : 1;
-  return figures;
-}
-
 // How many elements or bytes were wrong.
 long measure(Meter& meter, const Operation& operation, const Options& options, int peer,
-             Report& report, Progress& progress) {
+             Report& report) {
   Trial trial(operation, options, peer);
   report.begin(operation, trial.n_pes(), operation.who == Who::all ? -1 : peer);
   long wrong = 0;
@@ -77,11 +68,9 @@ long measure(Meter& meter, const Operation& operation, const Options& options, i
   for (std::size_t bytes = has_sizes ? options.min_bytes : sizeof(long);
        bytes <= (has_sizes ? options.max_bytes : sizeof(long)); bytes *= 2) {
     const std::size_t size = trial.resize(bytes);
-    progress.begin(fmt::format("{} {}", operation.name, short_size(size)));
     Figure figure{size, {}, trial.count_wrong(meter)};
     wrong += figure.wrong;
     figure.us = meter.time(trial.work(), effort_for(options, bytes));
-    progress.end();
     report.add(figure);
   }
   return wrong;
@@ -97,10 +86,9 @@ int run(const Options& options) {
     return 0;
   }
   Report report(options, describe_nodes(), shmem_my_pe() == 0);
-  Progress progress(shmem_my_pe() == 0, count_figures(options));
   long wrong = 0;
   for (const Operation* operation : options.operations)
-    wrong += measure(meter, *operation, options, peer, report, progress);
+    wrong += measure(meter, *operation, options, peer, report);
   report.close();
   if (wrong > 0 && shmem_my_pe() == 0)
     fmt::print(stderr, "meshmem-bench: {} elements were wrong\n", wrong);

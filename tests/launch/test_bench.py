@@ -5,7 +5,6 @@ MESHMEM_TUNING that it writes."""
 import csv
 import json
 import os
-import pty
 import re
 import unittest
 import xml.etree.ElementTree
@@ -230,49 +229,6 @@ class Operations(Bench):
         result = self.bench(pes, "--csv", *words)
         self.assertEqual((result.status, result.err), (0, ""), result)
         return list(csv.DictReader(result.out.splitlines()))
-
-
-class Bar(Bench):
-    """The bar of what is to come: on a terminal, and nowhere else."""
-    WORDS = ["-n", "2", BENCH, "put", "p", "--max-bytes", "16", "--runs", "1", "--iterations", "1",
-             "--csv"]
-
-    def at_terminal(self, **streams):
-        """What a terminal shows, and what goes to the pipe for the other stream."""
-        ours, theirs = pty.openpty()
-        self.addCleanup(os.close, ours)
-        process = self.start(*self.WORDS, **{name: theirs for name in streams})
-        os.close(theirs)
-        shown = b""
-        try:
-            while got := os.read(ours, 4096):
-                shown += got
-        except OSError:  # EIO: nobody has the other end any more
-            pass
-        result = self.finish(process)
-        self.assertEqual(result.status, 0, result)
-        return shown.decode(), result
-
-    def test_errors_at_a_terminal(self):
-        shown, result = self.at_terminal(stderr=True)
-        self.assertIn("0/3 put 8", shown)
-        self.assertTrue(shown.endswith("[" + "#" * 24 + "] 3/3 \r\n"), shown)
-        self.assertEqual(len(list(csv.DictReader(result.out.splitlines()))), 3, result)
-        self.assertNotIn("\r", result.out)
-
-    def test_rows_take_its_place_where_they_go_to_the_same_terminal(self):
-        shown, _ = self.at_terminal(stdout=True, stderr=True)
-        rows = [line.rpartition("\033[K")[2] for line in shown.split("\r\n")]
-        self.assertEqual([row["bytes"] for row in csv.DictReader(rows[:-1])], ["8", "16", "8"],
-                         shown)
-        self.assertEqual(rows[-1], "")
-
-    def test_none_elsewhere(self):
-        result = self.oshrun(*self.WORDS)
-        self.assertEqual((result.status, result.err), (0, ""), result)
-        shown, result = self.at_terminal(stdout=True)
-        self.assertEqual(result.err, "")
-        self.assertNotIn("3/3", shown)
 
 
 class Plots(Bench):
