@@ -22,7 +22,6 @@
 #include "base/settings/foreign_variables.hpp"
 #include "info/devices.hpp"
 #include "info/doctor/checks.hpp"
-#include "info/doctor/run_as_job.hpp"
 #include "info/kfd_topology.hpp"
 #include "info/networks.hpp"
 

@@ -16,7 +16,6 @@
 #include <string>
 
 #include "info/doctor/checks.hpp"
-#include "info/doctor/hip_runtime.hpp"
 #include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {

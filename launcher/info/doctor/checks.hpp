@@ -1,34 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of checks, each in a file of its name, and the table of them.
-// Invariant: only what matters to meshmem is checked. A new family is a row here and a file.
+// The result of one check of `meshmem-info --doctor`, how all of them are printed, and the families
+// that make them. Invariant: only what matters to meshmem is checked, and a check that is not OK
+// names what to do.
 #ifndef MESHMEM_INFO_DOCTOR_CHECKS_HPP_
 #define MESHMEM_INFO_DOCTOR_CHECKS_HPP_
 
-#include "info/doctor/check.hpp"
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "info/doctor/machine.hpp"
 
 namespace meshmem::doctor {
 
-Checks check_pmix(const Machine& machine);       // its library, servers and settings
-Checks check_launchers(const Machine& machine);  // who starts jobs
-Checks check_networks(const Machine& machine);   // interfaces, UCX
-Checks check_limits(const Machine& machine);     // of this process: ulimit, folders, variables
-Checks check_memory(const Machine& machine);     // of the machine, and how PEs share it
-Checks check_cores(const Machine& machine);      // how many, how fast, which clock
-Checks check_gpus(const Machine& machine);       // devices, who may use them, what is in between
+// warn: jobs run, but slower or with less than they could have. bad: jobs do not start, or fail.
+enum class Verdict { ok, warn, bad };
 
-// Networks come first: their library is asked by a child, which runtimes of GPUs do not outlive.
-inline constexpr Checks (*kFamilies[])(const Machine&) = {
-    check_networks, check_pmix,  check_launchers, check_limits,
-    check_memory,   check_cores, check_gpus};
+struct Check {
+  std::string name;
+  Verdict verdict;
+  std::string says;
+  std::string fix;  // a command, or what to set; empty where all is well
+  // Of a job: who says so. Empty: all of its nodes, or the one machine that is checked.
+  std::vector<std::string> nodes{};
+};
+using Checks = std::vector<Check>;
 
-inline Checks check_all(const Machine& machine) {
-  Checks all;
-  for (const auto family : kFamilies)
-    for (Check& check : family(machine)) all.push_back(std::move(check));
-  return all;
+inline Check ok(std::string name, std::string says) {
+  return {std::move(name), Verdict::ok, std::move(says), "", {}};
 }
+inline Check warn(std::string name, std::string says, std::string fix) {
+  return {std::move(name), Verdict::warn, std::move(says), std::move(fix), {}};
+}
+inline Check bad(std::string name, std::string says, std::string fix) {
+  return {std::move(name), Verdict::bad, std::move(says), std::move(fix), {}};
+}
+
+std::string_view word_of(Verdict verdict);  // "OK", "WARN", "BAD"
+bool has_bad(const Checks& checks);
+
+// A line for each check and one more for each fix. table_of: and a last one that counts.
+std::string lines_of(const Checks& checks);
+std::string table_of(const Checks& checks);
+// {"checks": [{"name": ..., "verdict": ..., "says": ..., "fix": ...}, ...], "bad": 0}
+// A check of some nodes of a job has "nodes": [...] too.
+std::string json_of(const Checks& checks);
+
+// The families of checks, each in a file of its name.
+Checks check_networks(const Machine& machine);   // interfaces, UCX
+Checks check_launchers(const Machine& machine);  // who starts jobs, and PMIx by which they speak
+Checks check_resources(const Machine& machine);  // files, memory and cores of this process
+Checks check_gpus(const Machine& machine);       // devices, who may use them, what is in between
+Checks check_all(const Machine& machine);
+
+// As a job of a launcher: checks each node, starts the library, tries it between the nodes, and PE 0
+// prints one table. The exit status, the same of all PEs: 1 if a check of any node is bad.
+int run_as_job(const Machine& machine, bool as_json);
 
 }  // namespace meshmem::doctor
 

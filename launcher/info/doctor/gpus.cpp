@@ -9,8 +9,6 @@
 #include <cstdio>
 
 #include "info/doctor/checks.hpp"
-#include "info/doctor/hip_runtime.hpp"
-#include "info/doctor/output.hpp"
 #include "info/kfd_topology.hpp"
 
 namespace meshmem::doctor {

@@ -3,6 +3,7 @@
 // Reads the machine. Invariant: nothing it asks changes the machine.
 #include "info/doctor/machine.hpp"
 
+#include <fmt/format.h>
 #include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,14 +11,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "base/machine/shared_file.hpp"
 #include "base/machine/start_obstacles.hpp"
-#include "info/doctor/hip_runtime.hpp"
-#include "info/doctor/output.hpp"
 #include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
@@ -138,6 +139,31 @@ std::string Machine::find_program(const std::string& name) const {
     if (::access(at(program).c_str(), X_OK) == 0) return at(program).string();
   }
   return "";
+}
+
+std::string trimmed(std::string text) {
+  const char* blanks = " \t\r\n";
+  text.erase(text.find_last_not_of(blanks) + 1);
+  text.erase(0, std::min(text.find_first_not_of(blanks), text.size()));
+  return text;
+}
+
+int version_in(const std::string& text) {
+  int major = 0, minor = 0;
+  (void)std::sscanf(text.c_str(), "%d.%d", &major, &minor);
+  return 1000 * major + 10 * minor;
+}
+
+std::string output_of(const std::string& program, const std::string& words) {
+  constexpr std::size_t kMost = 64 << 10;
+  if (program.find('\'') != std::string::npos) return "";
+  const std::string command = fmt::format("timeout 5 '{}' {} </dev/null", program, words);
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "re"), ::pclose);
+  std::string text;
+  char line[256] = "";
+  while (output && std::fgets(line, sizeof line, output.get()))  // all, or it might not end well
+    if (text.size() < kMost) text += line;
+  return text;
 }
 
 }  // namespace meshmem::doctor

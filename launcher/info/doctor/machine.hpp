@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "info/doctor/nvml.hpp"
+#include "info/doctor/gpu_libraries.hpp"
 #include "info/networks.hpp"
 
 namespace meshmem::doctor {
@@ -62,6 +62,15 @@ class Machine {
   std::filesystem::path root_;
   std::string target_;
 };
+
+// Without blanks at its ends.
+std::string trimmed(std::string text);
+
+// 1000 * major + 10 * minor of a text as "6.3.0-39", as NVIDIA writes versions of CUDA.
+int version_in(const std::string& text);
+
+// `program` is a path, and needs no quotes; `words` are for the shell: options and redirections.
+std::string output_of(const std::string& program, const std::string& words);
 
 }  // namespace meshmem::doctor
 

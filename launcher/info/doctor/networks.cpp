@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "info/doctor/checks.hpp"
-#include "info/doctor/output.hpp"
 
 namespace meshmem::doctor {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "info/doctor/check.hpp"
+#include "info/doctor/checks.hpp"
 
 namespace meshmem::doctor {
 

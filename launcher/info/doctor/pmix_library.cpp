@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "info/doctor/output.hpp"
+#include "info/doctor/machine.hpp"
 
 namespace meshmem::doctor {
 namespace {

@@ -2,8 +2,7 @@
 //
 // The checks come before the library starts, since a start that fails ends the process: then what
 // is bad here has been told. They travel to PE 0 by gets.
-#include "info/doctor/run_as_job.hpp"
-
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,6 @@
 #include <vector>
 
 #include "info/doctor/checks.hpp"
-#include "info/doctor/library.hpp"
 #include "info/doctor/nodes.hpp"
 #include "info/doctor/trial.hpp"
 
@@ -29,6 +27,24 @@ constexpr const char* kPatienceSeconds = "60";
 // So long a PE without the library leaves the one that speaks for its node, whose end then ends it:
 // launchers end all PEs when one fails.
 constexpr std::chrono::seconds kPatienceWithSpeaker(10);
+
+// The library of this installation, or why it cannot be loaded. It is loaded in a job alone, so
+// meshmem-info works where it cannot be; it stays until the process ends.
+std::variant<Library, std::string> load_library() {
+  const auto reason = [] {
+    const char* text = ::dlerror();
+    return std::string(text ? text : "no reason given");
+  };
+  void* const file = ::dlopen(MESHMEM_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+  if (!file) return reason();
+  Library library{};
+#define MESHMEM_FIND(name)                                                                \
+  library.name = reinterpret_cast<decltype(library.name)>(::dlsym(file, "shmem_" #name)); \
+  if (!library.name) return reason();
+  MESHMEM_DOCTOR_ROUTINES(MESHMEM_FIND)
+#undef MESHMEM_FIND
+  return library;
+}
 
 std::string name_of_machine() {
   char name[256] = "";

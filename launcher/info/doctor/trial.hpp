@@ -6,14 +6,40 @@
 #ifndef MESHMEM_INFO_DOCTOR_TRIAL_HPP_
 #define MESHMEM_INFO_DOCTOR_TRIAL_HPP_
 
+#include <pshmem.h>
+#include <shmemx.h>
+
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "info/doctor/check.hpp"
-#include "info/doctor/library.hpp"
+#include "info/doctor/checks.hpp"
 
 namespace meshmem::doctor {
+
+// The routines of libmeshmem that the doctor's job calls, all of them, or a test's own. Their types
+// are those of the twins, which C++ has no overloads of.
+#define MESHMEM_DOCTOR_ROUTINES(X) \
+  X(init)                          \
+  X(finalize)                      \
+  X(my_pe)                         \
+  X(n_pes)                         \
+  X(team_n_pes)                    \
+  X(team_translate_pe)             \
+  X(ptr)                           \
+  X(malloc_with_hints)             \
+  X(putmem)                        \
+  X(getmem)                        \
+  X(quiet)                         \
+  X(barrier_all)                   \
+  X(fcollectmem)                   \
+  X(broadcastmem)
+
+struct Library {
+#define MESHMEM_MEMBER(name) decltype(pshmem_##name)* name;
+  MESHMEM_DOCTOR_ROUTINES(MESHMEM_MEMBER)
+#undef MESHMEM_MEMBER
+};
 
 // Where this PE is, and where all nodes are.
 struct Places {

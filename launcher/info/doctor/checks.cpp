@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks as text. Invariant: what comes out as JSON is JSON, whatever a file of the machine said.
-#include "info/doctor/check.hpp"
+#include "info/doctor/checks.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ long count(const Checks& checks, Verdict verdict) {
 }
 
 // Bytes that are no ASCII may be no UTF-8 either, so they become question marks.
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char letter : text) {
     const auto code = static_cast<unsigned char>(letter);
@@ -43,7 +43,7 @@ std::string names_of_some(const std::vector<std::string>& nodes) {
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + quoted(name);
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + json_text(name);
   return "[" + text + "]";
 }
 
@@ -76,12 +76,20 @@ std::string json_of(const Checks& checks) {
   const char* separator = "";
   for (const Check& check : checks) {
     text += fmt::format("{}\n  {{\"name\": {}, \"verdict\": {}, \"says\": {}, \"fix\": {}{}}}",
-                        separator, quoted(check.name), quoted(word_of(check.verdict)),
-                        quoted(check.says), quoted(check.fix),
+                        separator, json_text(check.name), json_text(word_of(check.verdict)),
+                        json_text(check.says), json_text(check.fix),
                         check.nodes.empty() ? "" : ", \"nodes\": " + list_of(check.nodes));
     separator = ",";
   }
   return text + fmt::format("\n], \"bad\": {}}}\n", count(checks, Verdict::bad));
+}
+
+// Networks come first: their library is asked by a child, which runtimes of GPUs do not outlive.
+Checks check_all(const Machine& machine) {
+  Checks all;
+  for (const auto family : {check_networks, check_launchers, check_resources, check_gpus})
+    for (Check& check : family(machine)) all.push_back(std::move(check));
+  return all;
 }
 
 }  // namespace meshmem::doctor

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the libraries of GPUs' vendors say: which runtime of HIP programs would load, and of NVIDIA's
+// driver and the ways between its GPUs. Invariant: they are loaded, not linked, and start no device;
+// what one does not answer is absent. Called through Machine, where tests put answers of their own.
+#ifndef MESHMEM_INFO_DOCTOR_GPU_LIBRARIES_HPP_
+#define MESHMEM_INFO_DOCTOR_GPU_LIBRARIES_HPP_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshmem::doctor {
+
+// "libamdhip64.so.6" for "6.3": binaries of one major version need that file.
+std::string hip_library_of(const std::string& version);
+
+// Of the library that a build with `version` loads: "6.3"; "" if there is none.
+std::string ask_hip(const std::string& version);
+
+// A library whose file has no version in its name.
+inline constexpr const char* kHipUntold = "?";
+std::string hip_version_in(const std::string& file);  // "6.3" of "libamdhip64.so.6.3.60300"
+
+struct NvmlAnswer {
+  std::string driver;    // "580.95.05"
+  int cuda_version = 0;  // the newest that the driver runs, as 1000 * major + 10 * minor
+
+  std::vector<int> active_links;  // NVLinks of each GPU
+  // How much of each GPU's memory others reach over PCIe (its BAR1), and all of it; 0: not told.
+  struct Room {
+    std::uint64_t shown, all;
+  };
+  std::vector<Room> rooms{};
+  // Two GPUs whose memory one cannot write to from the other, and why.
+  struct Gap {
+    int from, to;
+    std::string cause;
+  };
+  std::vector<Gap> gaps{};
+};
+
+// nullopt: there is no such library, or it does not start.
+std::optional<NvmlAnswer> ask_nvml();
+
+}  // namespace meshmem::doctor
+
+#endif  // MESHMEM_INFO_DOCTOR_GPU_LIBRARIES_HPP_
