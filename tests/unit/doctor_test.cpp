@@ -16,7 +16,6 @@
 #include <string>
 
 #include "info/doctor/checks.hpp"
-#include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
 namespace {
@@ -70,11 +69,11 @@ class Doctor : public testing::Test {
       return found == variables_.end() ? nullptr : found->second.c_str();
     };
     seen.may_use = [this](const fs::path&) { return may_use_; };
-    seen.output_of = [this](const std::string&, const std::string& words) {
+    seen.output_of = [this](const std::string& program, const std::string& words) {
+      if (program.ends_with("/ldd")) return "\tlibpmix.so.2 => " + pmix_of_launcher_ + "\n";
       return words.starts_with("--version") ? "Details:\n  tool    1.2\n" : srun_;
     };
     seen.pmix_version = [this] { return pmix_; };
-    seen.pmix_of_launcher = [this](const std::string&) { return pmix_of_launcher_; };
     seen.networks = [this] { return networks_; };
     seen.nvml = [this] { return nvml_; };
     seen.cuda_of_build = "12.4";
@@ -106,7 +105,7 @@ class Doctor : public testing::Test {
 
   std::map<std::string, std::string> variables_{{"PATH", "/usr/bin:/opt/bin"}};
   std::string pmix_ = "OpenPMIx 99.2.2 (PMIx Standard: 4.1)";
-  std::string pmix_of_launcher_ = "4.2.2";
+  std::string pmix_of_launcher_ = "/usr/lib/libpmix.so.2 (0x7f00)";
   std::vector<NetworkRow> networks_{{"UCX", "99.0.1"},
                                     {"tcp over lo", "127.0.0.1, not used"},
                                     {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
@@ -180,18 +179,27 @@ TEST_F(Doctor, LooksForPmixAndLaunchers) {
 }
 
 TEST_F(Doctor, LooksAtThePmixOfLaunchers) {
-  const std::string name = "PMIx of launchers";
+  using std::string_literals::operator""s;
+  const std::string name = "PMIx of launchers", library = "/usr/lib/libpmix.so.2";
+  const auto text = [](const std::string& version) {
+    return "\x7f"
+           "ELF\0OpenPMIx \0see OpenPMIx 1.0\0OpenPMIx "s +
+           version + " (PMIx Standard: 3.2)\0x"s;
+  };
+  write(library, text("4.2.2"));
   for (const Check& one : check_all(machine())) EXPECT_NE(one.name, name);
   add_program("/usr/bin/mpirun");
   expect(name, Verdict::ok, "mpirun has 4.2.2", "");
   add_program("/usr/bin/prterun");
   expect(name, Verdict::ok, "prterun has 4.2.2, mpirun has 4.2.2", "");
-  pmix_of_launcher_ = "2.2.5";
+  write(library, text("2.2.5"));
   expect(name, Verdict::warn, "prterun has PMIx 2.2.5; jobs need 3", "or use oshrun");
-  pmix_of_launcher_ = kNotFound;
+  pmix_of_launcher_ = "not found";
   expect(name, Verdict::warn, "prterun does not find", "LD_LIBRARY_PATH");
-  pmix_of_launcher_ = "";
-  for (const Check& one : check_all(machine())) EXPECT_NE(one.name, name);
+  for (const char* untold : {"/usr/bin/mpirun (0x7f00)", "/nowhere", ""}) {
+    pmix_of_launcher_ = untold;
+    for (const Check& one : check_all(machine())) EXPECT_NE(one.name, name);
+  }
 }
 
 TEST_F(Doctor, LooksAtThePmixServerOfAJob) {
@@ -225,19 +233,6 @@ TEST_F(Doctor, LooksAtSettingsOfPmix) {
   expect(name, Verdict::ok, "no setting keeps", "");
   variables_["PMIX_MCA_psec"] = "none";
   expect(name, Verdict::bad, "leaves out munge, by which this job's", "add munge");
-}
-
-TEST_F(Doctor, FindsTheVersionInAFileOfPmix) {
-  using std::string_literals::operator""s;
-  write("/opt/libpmix.so.2",
-        "\x7f"
-        "ELF\0OpenPMIx \0see OpenPMIx 1.0\0OpenPMIx 3.2.3 (PMIx Standard: 3.2)\0x"s);
-  EXPECT_EQ(pmix_version_in_file(folder_ / "opt/libpmix.so.2"), "3.2.3");
-  write("/opt/libpmix.so.2",
-        "\x7f"
-        "ELF");
-  EXPECT_EQ(pmix_version_in_file(folder_ / "opt/libpmix.so.2"), "");
-  EXPECT_EQ(pmix_version_in_file(folder_ / "opt/nothing"), "");
 }
 
 // As newer and older versions of Slurm list their plugins.

@@ -54,8 +54,8 @@ Checks check_resources(const Machine& machine);  // files, memory and cores of t
 Checks check_gpus(const Machine& machine);       // devices, who may use them, what is in between
 Checks check_all(const Machine& machine);
 
-// As a job of a launcher: checks each node, starts the library, tries it between the nodes, and PE 0
-// prints one table. The exit status, the same of all PEs: 1 if a check of any node is bad.
+// As a job of a launcher: checks each node, starts the library and tries it between the nodes. PE 0
+// prints one table. Returns the exit status of all PEs: 1 if a check of any node is bad.
 int run_as_job(const Machine& machine, bool as_json);
 
 }  // namespace meshmem::doctor

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the libraries of GPUs' vendors say: which runtime of HIP programs would load, and of NVIDIA's
-// driver and the ways between its GPUs. Invariant: they are loaded, not linked, and start no device;
-// what one does not answer is absent. Called through Machine, where tests put answers of their own.
+// Asks libraries of GPUs: which runtime of HIP programs would load, and NVIDIA's management library
+// about the driver and the ways between GPUs. Invariant: libraries are loaded, not linked. None
+// starts a device, and an answer that one does not give is absent. Called through Machine, where
+// tests put answers of their own.
 #ifndef MESHMEM_INFO_DOCTOR_GPU_LIBRARIES_HPP_
 #define MESHMEM_INFO_DOCTOR_GPU_LIBRARIES_HPP_
 

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the launchers on PATH (oshrun starts jobs of one machine without any of them), and PMIx, by
+// Checks the launchers on PATH; oshrun starts jobs of one machine without any of them. And PMIx, by
 // which PEs and launchers speak: the library that meshmem and oshrun load, those of the launchers
 // and of this job's, and settings that both ends obey. The settings that break jobs were found by
 // trying them with PMIx 4.2.
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
+#include <string_view>
 
 #include "info/doctor/checks.hpp"
-#include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
 namespace {
 
 constexpr int kOldestServer = 3;  // of the major versions
+
+// "4.2.2" of "OpenPMIx 4.2.2 (PMIx Standard: ...)"; "?" of another text.
+std::string pmix_number(const std::string& text) {
+  const std::size_t digit = text.find_first_of("0123456789");
+  if (digit == std::string::npos) return "?";
+  return text.substr(digit, text.find_first_of(" ,", digit) - digit);
+}
 
 Check check_library(const Machine& machine) {
   const std::string loaded = machine.pmix_version(), built = MESHMEM_PMIX_VERSION;
@@ -71,13 +81,68 @@ Check check_settings(const Machine& machine) {
   return ok("PMIx settings", "no setting keeps PEs from their server");
 }
 
+// The path in a line as "libpmix.so.2 => /usr/lib/libpmix.so.2 (0x7f...)", kNotFound, or "".
+constexpr const char* kNotFound = "not found";
+std::string linked_pmix(const Machine& machine, const std::string& file) {
+  std::istringstream lines(
+      machine.output_of("/usr/bin/ldd", fmt::format("'{}' 2>/dev/null", file)));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t arrow = line.find(" => ");
+    if (arrow == std::string::npos || !trimmed(line).starts_with("libpmix.so")) continue;
+    const std::string place = line.substr(arrow + 4);
+    return place.starts_with(kNotFound) ? kNotFound : place.substr(0, place.find(" ("));
+  }
+  return "";
+}
+
+// mpirun of Open MPI 4 has libpmix in a plugin, mca_pmix_*.so, in a folder that ompi_info tells as
+// "path:pkglibdir:/usr/lib/openmpi". prterun, and mpirun of Open MPI 5, are linked with it.
+std::string pmix_of_plugins(const Machine& machine, const std::string& program) {
+  constexpr std::string_view kBefore = "path:pkglibdir:";
+  if (machine.output_of(program, "--version 2>/dev/null").find("Open MPI") == std::string::npos)
+    return "";
+  const std::string info = std::filesystem::path(program).replace_filename("ompi_info");
+  std::istringstream lines(machine.output_of(info, "--parsable --path pkglibdir 2>/dev/null"));
+  std::string line;
+  while (std::getline(lines, line) && !line.starts_with(kBefore)) line.clear();
+  const std::string folder = line.empty() ? "" : trimmed(line.substr(kBefore.size()));
+  for (const std::string& name : machine.list(folder)) {
+    if (!name.starts_with("mca_pmix_")) continue;
+    const std::string found = linked_pmix(machine, machine.at(folder + "/" + name));
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+// "4.2.2" of a file that has "OpenPMIx 4.2.2 (PMIx Standard: ...)" in it, or "".
+std::string pmix_version_in(const std::filesystem::path& file) {
+  constexpr std::string_view kBefore = "OpenPMIx ";
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  for (std::size_t at = bytes.find(kBefore); at != std::string::npos;
+       at = bytes.find(kBefore, at + 1)) {
+    const std::string text = bytes.substr(at, bytes.find('\0', at) - at);
+    if (text.find("PMIx Standard") != std::string::npos) return pmix_number(text);
+  }
+  return "";
+}
+
+// "4.2.2", kNotFound, or "" where the launcher does not tell or has none.
+std::string pmix_of_launcher(const Machine& machine, const std::string& program) {
+  if (program.empty() || program.find('\'') != std::string::npos) return "";
+  std::string found = linked_pmix(machine, program);
+  if (found.empty()) found = pmix_of_plugins(machine, program);
+  const bool is_file = !found.empty() && found != kNotFound;
+  return is_file ? pmix_version_in(machine.at(found)) : found;
+}
+
 // Of those that tell.
 Checks check_launchers_libraries(const Machine& machine) {
   const std::string name = "PMIx of launchers";
   std::string found;
   for (const char* launcher : {"prterun", "mpirun"}) {
     const std::string program = machine.find_program(launcher);
-    const std::string version = program.empty() ? "" : machine.pmix_of_launcher(program);
+    const std::string version = pmix_of_launcher(machine, program);
     if (version.empty()) continue;
     if (version == kNotFound)
       return {warn(

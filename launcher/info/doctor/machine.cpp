@@ -3,6 +3,7 @@
 // Reads the machine. Invariant: nothing it asks changes the machine.
 #include "info/doctor/machine.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/stat.h>
@@ -19,7 +20,6 @@
 
 #include "base/machine/shared_file.hpp"
 #include "base/machine/start_obstacles.hpp"
-#include "info/doctor/pmix_library.hpp"
 
 namespace meshmem::doctor {
 namespace {
@@ -31,6 +31,14 @@ int try_memory_file() {
   if (file < 0) return errno;
   ::close(file);
   return 0;
+}
+
+// "OpenPMIx 4.2.2 (PMIx Standard: ...)", or "". PMIx tells its version before it is initialized.
+std::string ask_pmix() {
+  void* library = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return "";
+  const auto version = reinterpret_cast<const char* (*)()>(::dlsym(library, "PMIx_Get_version"));
+  return version ? trimmed(version()) : "";
 }
 
 // The number after the name in a line of "name  soft  hard  unit".
@@ -48,7 +56,6 @@ Machine::Machine(fs::path root, std::string target)
       may_use([](const fs::path& file) { return ::access(file.c_str(), R_OK | W_OK) == 0; }),
       output_of(doctor::output_of),
       pmix_version(ask_pmix),
-      pmix_of_launcher(ask_pmix_of_launcher),
       networks(ask_networks),
       nvml(ask_nvml),
       cuda_of_build(MESHMEM_CUDA_VERSION),

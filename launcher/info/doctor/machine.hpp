@@ -49,7 +49,6 @@ class Machine {
   std::function<bool(const std::filesystem::path&)> may_use;  // read and write
   std::function<std::string(const std::string& program, const std::string& words)> output_of;
   std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
-  std::function<std::string(const std::string& program)> pmix_of_launcher;  // pmix_library.hpp
   std::function<std::vector<NetworkRow>()> networks;
   std::function<std::optional<NvmlAnswer>()> nvml;
   std::string cuda_of_build;  // "12.4"; empty where the library was built without CUDA
