@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -119,9 +120,10 @@ std::string describe_nodes() {
 
 int find_peer(bool is_far) {
   const std::vector<Node> nodes = nodes_of_all();
-  for (std::size_t pe = 1; pe < nodes.size(); ++pe)
-    if ((nodes[pe].first != nodes[0].first) == is_far) return static_cast<int>(pe);
-  return -1;
+  const auto peer = std::find_if(nodes.begin() + 1, nodes.end(), [&](const Node& node) {
+    return (node.first != nodes[0].first) == is_far;
+  });
+  return peer == nodes.end() ? -1 : static_cast<int>(peer - nodes.begin());
 }
 
 void copy(void* to, const void* from, std::size_t bytes, bool on_device) {

@@ -55,7 +55,7 @@ __device__ Slice slice_of(std::size_t bytes) {
 #define MOVE(name) shmem_##name
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
   KERNEL(name##_by_thread, WHOLE, AFTER_##after(shmem_quiet), __VA_ARGS__)
-#include "bench/operations.def"
+#include "bench/rows.def"
 #undef ROW
 #undef MOVE
 #undef XDO
@@ -66,7 +66,7 @@ __device__ Slice slice_of(std::size_t bytes) {
 #define MOVE(name) DO(name)
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
   IF_##groups(KERNEL(name##_by_wave, WHOLE, AFTER_##after(shmemx_quiet_wave), __VA_ARGS__))
-#include "bench/operations.def"
+#include "bench/rows.def"
 #undef ROW
 #undef MOVE
 #undef XDO
@@ -77,7 +77,7 @@ __device__ Slice slice_of(std::size_t bytes) {
 #define MOVE(name) DO(name)
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
   IF_##groups(KERNEL(name##_by_block, WHOLE, AFTER_##after(shmemx_quiet_block), __VA_ARGS__))
-#include "bench/operations.def"
+#include "bench/rows.def"
 #undef ROW
 #undef MOVE
 #undef XDO
@@ -89,7 +89,7 @@ __device__ Slice slice_of(std::size_t bytes) {
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
   IF_##grid(                                                                   \
       KERNEL(name##_by_grid, slice_of(at.bytes), AFTER_##after(shmemx_quiet_block), __VA_ARGS__))
-#include "bench/operations.def"
+#include "bench/rows.def"
 #undef ROW
 #undef MOVE
 #undef XDO
@@ -110,7 +110,7 @@ __device__ Slice slice_of(std::size_t bytes) {
   {name##_by_thread, IF_##groups(name##_by_wave), IF_##groups(name##_by_block), \
    IF_##grid(name##_by_grid)},
 const Kernel kKernels[][4] = {
-#include "bench/operations.def"
+#include "bench/rows.def"
 };
 #undef ROW
 #undef IF_whole
@@ -123,12 +123,17 @@ const Kernel kKernels[][4] = {
 #undef AFTER_nothing
 #undef KERNEL
 
+Kernel kernel_of(int number, Caller group) {
+  return kKernels[number][static_cast<int>(group) - static_cast<int>(Caller::thread)];
+}
+
 }  // namespace
+
+bool has_kernel(int number, Caller group) { return kernel_of(number, group) != nullptr; }
 
 hipError_t launch(int number, Caller group, const At& at, const Rounds& rounds, const Shape& shape,
                   hipStream_t stream) {
-  const Kernel kernel =
-      kKernels[number][static_cast<int>(group) - static_cast<int>(Caller::thread)];
+  const Kernel kernel = kernel_of(number, group);
   if (group == Caller::grid) {  // its blocks meet
     At argument = at;
     Rounds how_many = rounds;

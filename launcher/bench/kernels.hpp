@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of operations.def inside kernels. Invariant: C++17, read as host and as device code.
+// The rows of rows.def inside kernels. Invariant: C++17, read as host and as device code.
 #ifndef MESHMEM_BENCH_KERNELS_HPP_
 #define MESHMEM_BENCH_KERNELS_HPP_
 
@@ -15,7 +15,9 @@ struct Shape {
   unsigned threads;
 };
 
-// Launches the kernel of row `number` for a group; the row has one.
+// Whether row `number` has a kernel for a group.
+bool has_kernel(int number, Caller group);
+// Launches it.
 hipError_t launch(int number, Caller group, const At& at, const Rounds& rounds, const Shape& shape,
                   hipStream_t stream);
 

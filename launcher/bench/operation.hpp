@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An operation that is measured: a row of operations.def as the host sees it, and what it is called
+// An operation that is measured: a row of rows.def as the host sees it, and what it is called
 // with. Invariant: this is C++17 without the library's names, since kernels.cpp reads it as device
 // code.
 #ifndef MESHMEM_BENCH_OPERATION_HPP_

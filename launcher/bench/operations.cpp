@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "bench/kernels.hpp"
+
 namespace meshmem::bench {
 namespace {
 
@@ -44,7 +46,7 @@ auto on(hipStream_t stream, Routine routine) {
 #define AFTER_nothing
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
   void name##_on_host(const At& at, const Rounds& rounds) { BODY(AFTER_##after, __VA_ARGS__); }
-#include "bench/operations.def"
+#include "bench/rows.def"
 #undef ROW
 #undef AFTER_quiet
 #undef MOVE
@@ -62,7 +64,7 @@ auto on(hipStream_t stream, Routine routine) {
       void name##_on_stream(const At& at, const Rounds& rounds, hipStream_t the_stream) { \
         BODY(AFTER_##after, __VA_ARGS__);                                                 \
       })
-#include "bench/operations.def"
+#include "bench/rows.def"
 #undef ROW
 #undef STREAM_yes
 #undef STREAM_no
@@ -90,8 +92,7 @@ void all_reduce(const At& at, const Rounds& rounds, Stream... stream) {
 constexpr Operation all_reduce_of(std::string_view type, std::string_view op,
                                   decltype(Operation::on_host) on_host,
                                   decltype(Operation::on_stream) on_stream) {
-  return {"allreduce", Who::all, Size::elems, Answer::sum, 1, on_host,
-          on_stream,   false,    false,       type,        op};
+  return {"allreduce", Who::all, Size::elems, Answer::sum, 1, on_host, on_stream, type, op};
 }
 
 #define ON_STREAM(type, op, elem_bytes, E) \
@@ -133,11 +134,6 @@ constexpr std::string_view kCallerNames[] = {"host", "thread", "wave", "block", 
 }  // namespace
 
 const std::vector<Operation>& operations() {
-#define GROUPS_no false
-#define GROUPS_yes true
-#define GRID_none false
-#define GRID_slices true
-#define GRID_whole true
 #define STREAM_no(name) nullptr
 #define STREAM_yes(name) name
 #define ROW(name, who, size, answer, window, after, groups, grid, stream, ...) \
@@ -147,38 +143,20 @@ const std::vector<Operation>& operations() {
    Answer::answer,                                                             \
    window,                                                                     \
    name##_on_host,                                                             \
-   STREAM_##stream(name##_on_stream),                                          \
-   GROUPS_##groups,                                                            \
-   GRID_##grid},
+   STREAM_##stream(name##_on_stream)},
   static const std::vector<Operation> kOperations = {
-#include "bench/operations.def"
+#include "bench/rows.def"
   };
 #undef ROW
 #undef STREAM_yes
 #undef STREAM_no
-#undef GRID_whole
-#undef GRID_slices
-#undef GRID_none
-#undef GROUPS_yes
-#undef GROUPS_no
   return kOperations;
 }
 
 bool Operation::has(Caller caller) const {
-  switch (caller) {
-    case Caller::host:
-      return on_host != nullptr;
-    case Caller::wave:
-    case Caller::block:
-      return by_groups;
-    case Caller::grid:
-      return by_grid;
-    case Caller::stream:
-      return on_stream != nullptr;
-    case Caller::thread:
-      break;
-  }
-  return true;
+  if (caller == Caller::host) return on_host != nullptr;
+  if (caller == Caller::stream) return on_stream != nullptr;
+  return !is_typed() && has_kernel(number(), caller);
 }
 
 int Operation::number() const { return static_cast<int>(std::distance(operations().data(), this)); }

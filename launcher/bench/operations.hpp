@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of operations, on the host; and all-reduces of every type, which only hosts and streams
-// have. Invariant: the table has the order of operations.def, as the kernels have.
+// have. Invariant: the table has the order of rows.def, as the kernels have.
 #ifndef MESHMEM_BENCH_OPERATIONS_HPP_
 #define MESHMEM_BENCH_OPERATIONS_HPP_
 
@@ -23,8 +23,6 @@ struct Operation {
   int window;
   void (*on_host)(const At& at, const Rounds& rounds);                        // or null
   void (*on_stream)(const At& at, const Rounds& rounds, hipStream_t stream);  // or null
-  bool by_groups;
-  bool by_grid;
   std::string_view type{}, op{};  // of an all-reduce that has all; else empty
 
   bool is_typed() const { return !type.empty(); }

@@ -28,11 +28,13 @@ constexpr unsigned kDefaultBlocks = 32, kDefaultThreads = 512;
 // The name that stands for all rows.
 const std::string kAll = "all";
 
-std::string check_size(const std::string& text) {
+// Makes a number of bytes of a size, or says what is wrong with it.
+std::string read_size(std::string& text) {
   const auto bytes = parse_size(text);
-  return bytes && *bytes > 0 && *bytes <= std::size_t{1} << 40
-             ? ""
-             : "'" + text + "' is not a size; give bytes, as in 65536, 64K or 1G";
+  if (!bytes || *bytes == 0 || *bytes > std::size_t{1} << 40)
+    return "'" + text + "' is not a size; give bytes, as in 65536, 64K or 1G";
+  text = std::to_string(*bytes);
+  return "";
 }
 
 std::string check_plot(const std::string& path) {
@@ -41,7 +43,7 @@ std::string check_plot(const std::string& path) {
 
 struct Words {
   std::vector<std::string> operations;
-  std::string min_bytes, max_bytes, from, memory, team = "world";
+  std::string from, memory, team = "world";
 };
 
 std::vector<std::string> operation_names() {
@@ -67,10 +69,14 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_option("--from", words.from, "The caller (host; for allreduce alone stream)")
       ->check(CLI::IsMember(caller_names()));
   app.add_option("--peer", options.peer, "The PE that PE 0 works with (1)")->check(check_peer);
-  app.add_option("--min-bytes", words.min_bytes, "The smallest size (8)")->check(check_size);
-  app.add_option("--max-bytes", words.max_bytes,
+  const CLI::Validator size(read_size, "");
+  app.add_option("--min-bytes", options.min_bytes, "The smallest size (8)")
+      ->transform(size)
+      ->type_name("SIZE");
+  app.add_option("--max-bytes", options.max_bytes,
                  "The largest size (1G; 16M on processors; less for others than allreduce)")
-      ->check(check_size);
+      ->transform(size)
+      ->type_name("SIZE");
   app.add_option("--type", options.type, "Of the elements")->check(CLI::IsMember(type_names()));
   app.add_option("--op", options.op, "The operation that combines elements")
       ->check(CLI::IsMember(op_names()));
@@ -159,13 +165,10 @@ void settle(const CLI::App& app, Options& options, Words& words) {
   options.on_device = words.memory == "device";
   choose_operations(options, words);
   choose_type(app, options);
-  if (!words.min_bytes.empty()) options.min_bytes = *parse_size(words.min_bytes);
-  options.all_sizes = words.max_bytes.empty();
-  options.max_bytes =
-      options.all_sizes
-          ? std::max(options.operations[0]->is_typed() ? kMostOfReductions : kMostOfOthers,
-                     options.min_bytes)
-          : *parse_size(words.max_bytes);
+  options.all_sizes = app.count("--max-bytes") == 0;
+  if (options.all_sizes)
+    options.max_bytes = std::max(
+        options.operations[0]->is_typed() ? kMostOfReductions : kMostOfOthers, options.min_bytes);
   options.even_team = words.team == "even";
   if (options.blocks == 0) options.blocks = kDefaultBlocks;
   if (options.threads == 0) options.threads = kDefaultThreads;
