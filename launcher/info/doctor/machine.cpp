@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -39,14 +38,6 @@ std::string ask_pmix() {
   if (!library) return "";
   const auto version = reinterpret_cast<const char* (*)()>(::dlsym(library, "PMIx_Get_version"));
   return version ? trimmed(version()) : "";
-}
-
-// The number after the name in a line of "name  soft  hard  unit".
-std::optional<std::uint64_t> number(const std::string& word) {
-  std::uint64_t value = 0;
-  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && rest == word.data() + word.size() ? std::optional(value)
-                                                                   : std::nullopt;
 }
 
 }  // namespace
@@ -110,31 +101,27 @@ std::string Machine::group_of(const std::string& path) const {
   return found ? found->gr_name : std::to_string(about.st_gid);
 }
 
-std::optional<std::string> Machine::own_status(const std::string& name) const {
-  std::istringstream lines(read("/proc/self/status").value_or(""));
+std::optional<std::string> Machine::field(const std::string& path, const std::string& begin) const {
+  std::istringstream lines(read(path).value_or(""));
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(name + ":")) return trimmed(line.substr(name.size() + 1));
+    if (line.starts_with(begin)) return trimmed(line.substr(begin.size()));
   return std::nullopt;
 }
 
+// A line is the name, the soft limit, the hard one and their unit.
 std::optional<std::uint64_t> Machine::limit(const std::string& name, bool hard) const {
-  std::istringstream lines(read("/proc/self/limits").value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(name + " ")) continue;
-    std::istringstream words(line.substr(name.size()));
-    std::string at_first, at_most;
-    words >> at_first >> at_most;
-    return number(hard ? at_most : at_first);
-  }
-  return std::nullopt;
+  std::istringstream words(field("/proc/self/limits", name + " ").value_or(""));
+  std::string text;
+  words >> text;
+  if (hard) words >> text;
+  std::istringstream number(text);
+  std::uint64_t value = 0;
+  return number >> value ? std::optional(value) : std::nullopt;
 }
 
-std::uint64_t Machine::memory_info(const std::string& wanted) const {
-  std::istringstream lines(read("/proc/meminfo").value_or(""));
-  std::string name, unit;
-  for (std::uint64_t kib = 0; lines >> name >> kib; std::getline(lines, unit))
-    if (name == wanted + ":") return kib << 10;
-  return 0;
+std::uint64_t Machine::memory_info(const std::string& name) const {
+  const std::string kib = field("/proc/meminfo", name + ":").value_or("");
+  return std::strtoull(kib.c_str(), nullptr, 10) << 10;
 }
 
 std::string Machine::find_program(const std::string& name) const {

@@ -35,8 +35,8 @@ class Machine {
   // The group of a file: its name, or its number where none is known.
   std::string group_of(const std::string& path) const;
 
-  // "Cpus_allowed_list" of /proc/self/status.
-  std::optional<std::string> own_status(const std::string& name) const;
+  // The rest of the line of a file that begins with these words, without blanks at its ends.
+  std::optional<std::string> field(const std::string& path, const std::string& begin) const;
   // A limit by its name in /proc/self/limits, "Max open files"; nullopt if there is none.
   std::optional<std::uint64_t> limit(const std::string& name, bool hard = false) const;
   // A line of /proc/meminfo, in bytes; 0 if it is not there.
@@ -52,7 +52,7 @@ class Machine {
   std::function<std::vector<NetworkRow>()> networks;
   std::function<std::optional<NvmlAnswer>()> nvml;
   std::string cuda_of_build;  // "12.4"; empty where the library was built without CUDA
-  std::function<std::string()> hip_version;  // hip_runtime.hpp
+  std::function<std::string()> hip_version;  // gpu_libraries.hpp
   std::string hip_of_build;                  // "6.3"; empty where it was built without HIP
   std::function<std::optional<std::string>()> lack_of_interface;
   std::function<int()> memory_file_error;  // errno of making a shared memory file; 0: it works

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
@@ -68,18 +69,13 @@ Check check_files(const Machine& machine) {
 // PMIx and launchers keep files of a session there.
 Check check_temporary(const Machine& machine) {
   const char* set = machine.variable("TMPDIR");
-  const std::string folder = set ? set : "/tmp";
-  const std::string place = machine.at(folder);
+  const std::string folder = set ? set : "/tmp", place = machine.at(folder);
   constexpr std::size_t kRoom = 1 << 20;
-  if (!machine.exists(folder))
-    return bad("temporary files", fmt::format("'{}' (TMPDIR) is not there", folder),
-               fmt::format("mkdir -p '{}', or unset TMPDIR", folder));
+  std::optional<std::string> lack = find_lack_of_room(place, kRoom, "TMPDIR");
   if (::access(place.c_str(), W_OK | X_OK) != 0)
-    return bad("temporary files", fmt::format("'{}' (TMPDIR) cannot be written", folder),
-               "export TMPDIR=FOLDER with one of your own");
-  if (const auto lack = find_lack_of_room(place, kRoom, "TMPDIR"))
-    return bad("temporary files", *lack, "export TMPDIR=FOLDER with one that has room");
-  return ok("temporary files", folder);
+    lack = fmt::format("'{}' (TMPDIR): {}", folder, errno_text(errno));
+  if (!lack) return ok("temporary files", folder);
+  return bad("temporary files", *lack, "export TMPDIR=FOLDER with one of your own that has room");
 }
 
 Check check_variables(const Machine& machine) {
@@ -152,7 +148,7 @@ int count_of(const std::string& ranges) {
 }
 
 Check check_number(const Machine& machine) {
-  const std::string allowed = machine.own_status("Cpus_allowed_list").value_or("");
+  const std::string allowed = machine.field("/proc/self/status", "Cpus_allowed_list:").value_or("");
   const int cores = count_of(allowed);
   const double quota =
       cgroup_cpu_quota([&machine](const std::string& path) { return machine.read(path); });
@@ -185,21 +181,6 @@ Check check_clock(const Machine& machine) {
               "boot with clocksource=tsc tsc=reliable if the processor's counter is sound");
 }
 
-// intel_pstate and amd-pstate-epp raise the clock under load also when it says powersave.
-Check check_speed(const Machine& machine) {
-  const std::string folder = "/sys/devices/system/cpu/cpu0/cpufreq/";
-  const auto governor = machine.line(folder + "scaling_governor");
-  if (!governor) return ok("core speed", "left to the hardware");
-  const std::string driver = machine.line(folder + "scaling_driver").value_or("?");
-  const std::string says = fmt::format("governor {} of {}", *governor, driver);
-  const bool is_slow =
-      *governor == "powersave" && driver != "intel_pstate" && !driver.starts_with("amd-pstate-epp");
-  if (is_slow)
-    return warn("core speed", says + ": cores keep their lowest clock",
-                "cpupower frequency-set -g performance (as root)");
-  return ok("core speed", says);
-}
-
 }  // namespace
 
 Checks check_resources(const Machine& machine) {
@@ -212,8 +193,7 @@ Checks check_resources(const Machine& machine) {
           check_huge_pages(machine),
           check_memory_files(machine),
           check_number(machine),
-          check_clock(machine),
-          check_speed(machine)};
+          check_clock(machine)};
 }
 
 }  // namespace meshmem::doctor
