@@ -71,22 +71,16 @@ hipError_t hipMemcpyFromSymbol(void* dest, const T& symbol, std::size_t bytes,
 namespace hip_on_cuda {
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-template <typename T>
-__device__ inline T shfl(T value, int lane, int width = warpSize) {
-  return __shfl_sync(kAllLanes, value, lane, width);
-}
-template <typename T>
-__device__ inline T shfl_xor(T value, int mask, int width = warpSize) {
-  return __shfl_xor_sync(kAllLanes, value, mask, width);
-}
-template <typename T>
-__device__ inline T shfl_up(T value, unsigned distance, int width = warpSize) {
-  return __shfl_up_sync(kAllLanes, value, distance, width);
-}
-template <typename T>
-__device__ inline T shfl_down(T value, unsigned distance, int width = warpSize) {
-  return __shfl_down_sync(kAllLanes, value, distance, width);
-}
+#define HIP_SHUFFLE(name, Argument)                                            \
+  template <typename T>                                                        \
+  __device__ inline T name(T value, Argument argument, int width = warpSize) { \
+    return __##name##_sync(kAllLanes, value, argument, width);                 \
+  }
+HIP_SHUFFLE(shfl, int)
+HIP_SHUFFLE(shfl_xor, int)
+HIP_SHUFFLE(shfl_up, unsigned)
+HIP_SHUFFLE(shfl_down, unsigned)
+#undef HIP_SHUFFLE
 __device__ inline unsigned long long ballot(int predicate) {
   return __ballot_sync(kAllLanes, predicate);
 }
@@ -118,14 +112,11 @@ __device__ inline unsigned long long* as_unsigned(long long* at) {
 }
 }  // namespace hip_on_cuda
 
-__device__ inline long long atomicAdd(long long* at, long long value) {
-  return static_cast<long long>(
-      atomicAdd(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
-}
-__device__ inline long long atomicAdd_system(long long* at, long long value) {
-  return static_cast<long long>(
-      atomicAdd_system(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
-}
+#define HIP_SIGNED_ATOMIC(name)                                                      \
+  __device__ inline long long name(long long* at, long long value) {                 \
+    return static_cast<long long>(                                                   \
+        name(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value))); \
+  }
 __device__ inline unsigned long long atomicSub(unsigned long long* at, unsigned long long value) {
   return atomicAdd(at, 0 - value);
 }
@@ -133,22 +124,13 @@ __device__ inline unsigned long long atomicSub_system(unsigned long long* at,
                                                       unsigned long long value) {
   return atomicAdd_system(at, 0 - value);
 }
-__device__ inline long long atomicSub(long long* at, long long value) {
-  return static_cast<long long>(
-      atomicSub(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
-}
-__device__ inline long long atomicSub_system(long long* at, long long value) {
-  return static_cast<long long>(
-      atomicSub_system(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
-}
-__device__ inline long long atomicExch(long long* at, long long value) {
-  return static_cast<long long>(
-      atomicExch(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
-}
-__device__ inline long long atomicExch_system(long long* at, long long value) {
-  return static_cast<long long>(
-      atomicExch_system(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value)));
-}
+HIP_SIGNED_ATOMIC(atomicAdd)
+HIP_SIGNED_ATOMIC(atomicAdd_system)
+HIP_SIGNED_ATOMIC(atomicSub)
+HIP_SIGNED_ATOMIC(atomicSub_system)
+HIP_SIGNED_ATOMIC(atomicExch)
+HIP_SIGNED_ATOMIC(atomicExch_system)
+#undef HIP_SIGNED_ATOMIC
 __device__ inline long long atomicCAS(long long* at, long long expected, long long desired) {
   return static_cast<long long>(atomicCAS(hip_on_cuda::as_unsigned(at),
                                           static_cast<unsigned long long>(expected),

@@ -21,6 +21,10 @@
 #error "meshmem: CUDA 12 or newer is needed"
 #endif
 
+// A call of HIP that means the same as one of CUDA: both names, the parameters, the arguments.
+#define HIP_CALL(hip, cuda, params, args) \
+  inline hipError_t hip params { return hip_on_cuda::to_hip(cuda args); }
+
 struct CUmod_st;  // of cuda.h, where it is CUmodule
 
 using hipStream_t = cudaStream_t;
@@ -73,9 +77,9 @@ inline hipError_t hipGetDeviceCount(int* count) {
   *count = 0;
   return hip_on_cuda::to_hip(cudaGetDeviceCount(count));
 }
-inline hipError_t hipSetDevice(int device) { return hip_on_cuda::to_hip(cudaSetDevice(device)); }
-inline hipError_t hipGetDevice(int* device) { return hip_on_cuda::to_hip(cudaGetDevice(device)); }
-inline hipError_t hipDeviceSynchronize() { return hip_on_cuda::to_hip(cudaDeviceSynchronize()); }
+HIP_CALL(hipSetDevice, cudaSetDevice, (int device), (device))
+HIP_CALL(hipGetDevice, cudaGetDevice, (int* device), (device))
+HIP_CALL(hipDeviceSynchronize, cudaDeviceSynchronize, (), ())
 
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   if (!properties) return hipErrorInvalidValue;
@@ -109,28 +113,18 @@ inline hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribu
   return hip_on_cuda::to_hip(
       cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
 }
-inline hipError_t hipDeviceGetPCIBusId(char* id, int bytes, int device) {
-  return hip_on_cuda::to_hip(cudaDeviceGetPCIBusId(id, bytes, device));
-}
-inline hipError_t hipMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  return hip_on_cuda::to_hip(cudaMemGetInfo(free_bytes, total_bytes));
-}
-inline hipError_t hipDriverGetVersion(int* version) {
-  return hip_on_cuda::to_hip(cudaDriverGetVersion(version));
-}
-inline hipError_t hipRuntimeGetVersion(int* version) {
-  return hip_on_cuda::to_hip(cudaRuntimeGetVersion(version));
-}
+HIP_CALL(hipDeviceGetPCIBusId, cudaDeviceGetPCIBusId, (char* id, int bytes, int device),
+         (id, bytes, device))
+HIP_CALL(hipMemGetInfo, cudaMemGetInfo, (std::size_t * free_bytes, std::size_t* total_bytes),
+         (free_bytes, total_bytes))
+HIP_CALL(hipDriverGetVersion, cudaDriverGetVersion, (int* version), (version))
+HIP_CALL(hipRuntimeGetVersion, cudaRuntimeGetVersion, (int* version), (version))
 
-inline hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
-  return hip_on_cuda::to_hip(cudaDeviceCanAccessPeer(can, device, peer));
-}
-inline hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
-  return hip_on_cuda::to_hip(cudaDeviceEnablePeerAccess(peer, flags));
-}
-inline hipError_t hipDeviceDisablePeerAccess(int peer) {
-  return hip_on_cuda::to_hip(cudaDeviceDisablePeerAccess(peer));
-}
+HIP_CALL(hipDeviceCanAccessPeer, cudaDeviceCanAccessPeer, (int* can, int device, int peer),
+         (can, device, peer))
+HIP_CALL(hipDeviceEnablePeerAccess, cudaDeviceEnablePeerAccess, (int peer, unsigned flags),
+         (peer, flags))
+HIP_CALL(hipDeviceDisablePeerAccess, cudaDeviceDisablePeerAccess, (int peer), (peer))
 // HSA's numbers of links: 4 is the GPUs' own, which is NVLink here, and 2 is PCI Express. Atomics
 // tell them apart: only NVLink carries all of them.
 inline hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
@@ -196,9 +190,7 @@ enum : unsigned {
   hipIpcMemLazyEnablePeerAccess = cudaIpcMemLazyEnablePeerAccess,
 };
 
-inline hipError_t hipMalloc(void** memory, std::size_t bytes) {
-  return hip_on_cuda::to_hip(cudaMalloc(memory, bytes));
-}
+HIP_CALL(hipMalloc, cudaMalloc, (void** memory, std::size_t bytes), (memory, bytes))
 template <typename T>
 hipError_t hipMalloc(T** memory, std::size_t bytes) {
   return hipMalloc(reinterpret_cast<void**>(memory), bytes);
@@ -212,17 +204,14 @@ template <typename T>
 hipError_t hipMallocManaged(T** memory, std::size_t bytes, unsigned flags = hipMemAttachGlobal) {
   return hipMallocManaged(reinterpret_cast<void**>(memory), bytes, flags);
 }
-inline hipError_t hipMallocAsync(void** memory, std::size_t bytes, hipStream_t stream) {
-  return hip_on_cuda::to_hip(cudaMallocAsync(memory, bytes, stream));
-}
+HIP_CALL(hipMallocAsync, cudaMallocAsync, (void** memory, std::size_t bytes, hipStream_t stream),
+         (memory, bytes, stream))
 template <typename T>
 hipError_t hipMallocAsync(T** memory, std::size_t bytes, hipStream_t stream) {
   return hipMallocAsync(reinterpret_cast<void**>(memory), bytes, stream);
 }
-inline hipError_t hipFreeAsync(void* memory, hipStream_t stream) {
-  return hip_on_cuda::to_hip(cudaFreeAsync(memory, stream));
-}
-inline hipError_t hipFree(void* memory) { return hip_on_cuda::to_hip(cudaFree(memory)); }
+HIP_CALL(hipFreeAsync, cudaFreeAsync, (void* memory, hipStream_t stream), (memory, stream))
+HIP_CALL(hipFree, cudaFree, (void* memory), (memory))
 
 // CUDA has one kind of device memory, which is coherent under operations of system scope.
 inline hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsigned flags) {
@@ -245,18 +234,15 @@ template <typename T>
 hipError_t hipHostMalloc(T** memory, std::size_t bytes, unsigned flags = 0) {
   return hipHostMalloc(reinterpret_cast<void**>(memory), bytes, flags);
 }
-inline hipError_t hipHostFree(void* memory) { return hip_on_cuda::to_hip(cudaFreeHost(memory)); }
+HIP_CALL(hipHostFree, cudaFreeHost, (void* memory), (memory))
 // The other flags mean another thing to CUDA than to HIP, or nothing.
 inline hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
   if (flags & ~(hipHostRegisterPortable | hipHostRegisterMapped)) return hipErrorNotSupported;
   return hip_on_cuda::to_hip(cudaHostRegister(memory, bytes, flags));
 }
-inline hipError_t hipHostUnregister(void* memory) {
-  return hip_on_cuda::to_hip(cudaHostUnregister(memory));
-}
-inline hipError_t hipHostGetDevicePointer(void** on_device, void* on_host, unsigned flags) {
-  return hip_on_cuda::to_hip(cudaHostGetDevicePointer(on_device, on_host, flags));
-}
+HIP_CALL(hipHostUnregister, cudaHostUnregister, (void* memory), (memory))
+HIP_CALL(hipHostGetDevicePointer, cudaHostGetDevicePointer,
+         (void** on_device, void* on_host, unsigned flags), (on_device, on_host, flags))
 
 namespace hip_on_cuda {
 
@@ -280,12 +266,10 @@ inline hipError_t hipMemcpyPeer(void* dest, int dest_device, const void* source,
                                 std::size_t bytes) {
   return hip_on_cuda::finished(cudaMemcpyPeer(dest, dest_device, source, source_device, bytes));
 }
-inline hipError_t hipMemcpyPeerAsync(void* dest, int dest_device, const void* source,
-                                     int source_device, std::size_t bytes,
-                                     hipStream_t stream = nullptr) {
-  return hip_on_cuda::to_hip(
-      cudaMemcpyPeerAsync(dest, dest_device, source, source_device, bytes, stream));
-}
+HIP_CALL(hipMemcpyPeerAsync, cudaMemcpyPeerAsync,
+         (void* dest, int dest_device, const void* source, int source_device, std::size_t bytes,
+          hipStream_t stream = nullptr),
+         (dest, dest_device, source, source_device, bytes, stream))
 inline hipError_t hipMemcpy2D(void* dest, std::size_t dest_pitch, const void* source,
                               std::size_t source_pitch, std::size_t width, std::size_t height,
                               hipMemcpyKind kind) {
@@ -301,10 +285,9 @@ inline hipError_t hipMemcpy2DAsync(void* dest, std::size_t dest_pitch, const voi
 inline hipError_t hipMemset(void* memory, int value, std::size_t bytes) {
   return hip_on_cuda::finished(cudaMemset(memory, value, bytes));
 }
-inline hipError_t hipMemsetAsync(void* memory, int value, std::size_t bytes,
-                                 hipStream_t stream = nullptr) {
-  return hip_on_cuda::to_hip(cudaMemsetAsync(memory, value, bytes, stream));
-}
+HIP_CALL(hipMemsetAsync, cudaMemsetAsync,
+         (void* memory, int value, std::size_t bytes, hipStream_t stream = nullptr),
+         (memory, value, bytes, stream))
 
 inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
   if (!attributes) return hipErrorInvalidValue;
@@ -367,16 +350,14 @@ inline hipError_t hipModuleGetGlobal(hipDeviceptr_t* place, std::size_t* bytes, 
   return hip_on_cuda::to_hip(result);
 }
 
-inline hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* memory) {
-  return hip_on_cuda::to_hip(cudaIpcGetMemHandle(handle, memory));
-}
-inline hipError_t hipIpcOpenMemHandle(void** memory, hipIpcMemHandle_t handle, unsigned flags) {
-  return hip_on_cuda::to_hip(cudaIpcOpenMemHandle(memory, handle, flags));
-}
-inline hipError_t hipIpcCloseMemHandle(void* memory) {
-  return hip_on_cuda::to_hip(cudaIpcCloseMemHandle(memory));
-}
+HIP_CALL(hipIpcGetMemHandle, cudaIpcGetMemHandle, (hipIpcMemHandle_t * handle, void* memory),
+         (handle, memory))
+HIP_CALL(hipIpcOpenMemHandle, cudaIpcOpenMemHandle,
+         (void** memory, hipIpcMemHandle_t handle, unsigned flags), (memory, handle, flags))
+HIP_CALL(hipIpcCloseMemHandle, cudaIpcCloseMemHandle, (void* memory), (memory))
 
 #include "hip_streams.h"
+
+#undef HIP_CALL
 
 #endif  // MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_

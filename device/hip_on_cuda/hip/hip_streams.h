@@ -39,38 +39,25 @@ enum hipFuncAttribute {
 
 // ---- Streams
 
-inline hipError_t hipStreamCreate(hipStream_t* stream) {
-  return hip_on_cuda::to_hip(cudaStreamCreate(stream));
-}
-inline hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
-  return hip_on_cuda::to_hip(cudaStreamCreateWithFlags(stream, flags));
-}
-inline hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
-  return hip_on_cuda::to_hip(cudaStreamCreateWithPriority(stream, flags, priority));
-}
-inline hipError_t hipStreamGetPriority(hipStream_t stream, int* priority) {
-  return hip_on_cuda::to_hip(cudaStreamGetPriority(stream, priority));
-}
-inline hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return hip_on_cuda::to_hip(cudaDeviceGetStreamPriorityRange(least, greatest));
-}
-inline hipError_t hipStreamDestroy(hipStream_t stream) {
-  return hip_on_cuda::to_hip(cudaStreamDestroy(stream));
-}
-inline hipError_t hipStreamSynchronize(hipStream_t stream) {
-  return hip_on_cuda::to_hip(cudaStreamSynchronize(stream));
-}
-inline hipError_t hipStreamQuery(hipStream_t stream) {
-  return hip_on_cuda::to_hip(cudaStreamQuery(stream));
-}
+HIP_CALL(hipStreamCreate, cudaStreamCreate, (hipStream_t * stream), (stream))
+HIP_CALL(hipStreamCreateWithFlags, cudaStreamCreateWithFlags,
+         (hipStream_t * stream, unsigned flags), (stream, flags))
+HIP_CALL(hipStreamCreateWithPriority, cudaStreamCreateWithPriority,
+         (hipStream_t * stream, unsigned flags, int priority), (stream, flags, priority))
+HIP_CALL(hipStreamGetPriority, cudaStreamGetPriority, (hipStream_t stream, int* priority),
+         (stream, priority))
+HIP_CALL(hipDeviceGetStreamPriorityRange, cudaDeviceGetStreamPriorityRange,
+         (int* least, int* greatest), (least, greatest))
+HIP_CALL(hipStreamDestroy, cudaStreamDestroy, (hipStream_t stream), (stream))
+HIP_CALL(hipStreamSynchronize, cudaStreamSynchronize, (hipStream_t stream), (stream))
+HIP_CALL(hipStreamQuery, cudaStreamQuery, (hipStream_t stream), (stream))
 // CUDA has a flag here that HIP has not.
 inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0) {
   if (flags != 0) return hipErrorInvalidValue;
   return hip_on_cuda::to_hip(cudaStreamWaitEvent(stream, event, flags));
 }
-inline hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* argument) {
-  return hip_on_cuda::to_hip(cudaLaunchHostFunc(stream, function, argument));
-}
+HIP_CALL(hipLaunchHostFunc, cudaLaunchHostFunc,
+         (hipStream_t stream, hipHostFn_t function, void* argument), (stream, function, argument))
 
 // ---- Capture and graphs
 
@@ -85,9 +72,8 @@ inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
   *mode = static_cast<hipStreamCaptureMode>(exchanged);
   return hip_on_cuda::to_hip(result);
 }
-inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
-  return hip_on_cuda::to_hip(cudaStreamEndCapture(stream, graph));
-}
+HIP_CALL(hipStreamEndCapture, cudaStreamEndCapture, (hipStream_t stream, hipGraph_t* graph),
+         (stream, graph))
 inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   if (!status) return hipErrorInvalidValue;
   cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
@@ -103,52 +89,34 @@ inline hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t gra
   if (log && log_bytes > 0) *log = '\0';
   return hip_on_cuda::to_hip(cudaGraphInstantiate(executable, graph, 0));
 }
-inline hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
-  return hip_on_cuda::to_hip(cudaGraphLaunch(executable, stream));
-}
-inline hipError_t hipGraphDestroy(hipGraph_t graph) {
-  return hip_on_cuda::to_hip(cudaGraphDestroy(graph));
-}
-inline hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
-  return hip_on_cuda::to_hip(cudaGraphExecDestroy(executable));
-}
+HIP_CALL(hipGraphLaunch, cudaGraphLaunch, (hipGraphExec_t executable, hipStream_t stream),
+         (executable, stream))
+HIP_CALL(hipGraphDestroy, cudaGraphDestroy, (hipGraph_t graph), (graph))
+HIP_CALL(hipGraphExecDestroy, cudaGraphExecDestroy, (hipGraphExec_t executable), (executable))
 
 // ---- Events
 
-inline hipError_t hipEventCreate(hipEvent_t* event) {
-  return hip_on_cuda::to_hip(cudaEventCreate(event));
-}
-inline hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
-  return hip_on_cuda::to_hip(cudaEventCreateWithFlags(event, flags));
-}
-inline hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr) {
-  return hip_on_cuda::to_hip(cudaEventRecord(event, stream));
-}
-inline hipError_t hipEventSynchronize(hipEvent_t event) {
-  return hip_on_cuda::to_hip(cudaEventSynchronize(event));
-}
-inline hipError_t hipEventQuery(hipEvent_t event) {
-  return hip_on_cuda::to_hip(cudaEventQuery(event));
-}
-inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
-  return hip_on_cuda::to_hip(cudaEventElapsedTime(milliseconds, start, stop));
-}
-inline hipError_t hipEventDestroy(hipEvent_t event) {
-  return hip_on_cuda::to_hip(cudaEventDestroy(event));
-}
+HIP_CALL(hipEventCreate, cudaEventCreate, (hipEvent_t * event), (event))
+HIP_CALL(hipEventCreateWithFlags, cudaEventCreateWithFlags, (hipEvent_t * event, unsigned flags),
+         (event, flags))
+HIP_CALL(hipEventRecord, cudaEventRecord, (hipEvent_t event, hipStream_t stream = nullptr),
+         (event, stream))
+HIP_CALL(hipEventSynchronize, cudaEventSynchronize, (hipEvent_t event), (event))
+HIP_CALL(hipEventQuery, cudaEventQuery, (hipEvent_t event), (event))
+HIP_CALL(hipEventElapsedTime, cudaEventElapsedTime,
+         (float* milliseconds, hipEvent_t start, hipEvent_t stop), (milliseconds, start, stop))
+HIP_CALL(hipEventDestroy, cudaEventDestroy, (hipEvent_t event), (event))
 
 // ---- Kernels, by address
 
 using hipFuncAttributes = cudaFuncAttributes;
-inline hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* kernel) {
-  return hip_on_cuda::to_hip(cudaFuncGetAttributes(attributes, kernel));
-}
+HIP_CALL(hipFuncGetAttributes, cudaFuncGetAttributes,
+         (hipFuncAttributes * attributes, const void* kernel), (attributes, kernel))
 
-inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                                  std::size_t shared_bytes, hipStream_t stream) {
-  return hip_on_cuda::to_hip(
-      cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream));
-}
+HIP_CALL(hipLaunchKernel, cudaLaunchKernel,
+         (const void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared_bytes,
+          hipStream_t stream),
+         (kernel, grid, block, arguments, shared_bytes, stream))
 template <typename Kernel>
 hipError_t hipLaunchCooperativeKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
                                       unsigned shared_bytes, hipStream_t stream) {
