@@ -175,42 +175,27 @@ inline CUresult cuStreamQuery(CUstream stream) { return hipStreamQuery(stream); 
 
 // ---- Calls that processors cannot serve
 
-inline CUresult cuModuleLoad(CUmodule*, const char*) { return CUDA_ERROR_NOT_SUPPORTED; }
-inline CUresult cuModuleLoadData(CUmodule*, const void*) { return CUDA_ERROR_NOT_SUPPORTED; }
-inline CUresult cuModuleUnload(CUmodule) { return CUDA_ERROR_NOT_SUPPORTED; }
-inline CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
-                               unsigned, unsigned, CUstream, void**, void**) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned,
-                                          unsigned, unsigned, unsigned, CUstream, void**) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuMemCreate(CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*,
-                            unsigned long long) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuMemRelease(CUmemGenericAllocationHandle) { return CUDA_ERROR_NOT_SUPPORTED; }
-inline CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle*, void*) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuMemAddressReserve(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,
-                                    unsigned long long) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuMemAddressFree(CUdeviceptr, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
-inline CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
-                         unsigned long long) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuMemUnmap(CUdeviceptr, std::size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
-inline CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-inline CUresult cuMemGetAllocationGranularity(std::size_t*, const CUmemAllocationProp*,
-                                              CUmemAllocationGranularity_flags) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
+#define CUDA_ON_CPU_LACKS(name, ...) \
+  inline CUresult name(__VA_ARGS__) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUDA_ON_CPU_LACKS(cuModuleLoad, CUmodule*, const char*)
+CUDA_ON_CPU_LACKS(cuModuleLoadData, CUmodule*, const void*)
+CUDA_ON_CPU_LACKS(cuModuleUnload, CUmodule)
+CUDA_ON_CPU_LACKS(cuModuleGetFunction, CUfunction*, CUmodule, const char*)
+CUDA_ON_CPU_LACKS(cuLaunchKernel, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                  unsigned, unsigned, CUstream, void**, void**)
+CUDA_ON_CPU_LACKS(cuLaunchCooperativeKernel, CUfunction, unsigned, unsigned, unsigned, unsigned,
+                  unsigned, unsigned, unsigned, CUstream, void**)
+CUDA_ON_CPU_LACKS(cuMemCreate, CUmemGenericAllocationHandle*, std::size_t,
+                  const CUmemAllocationProp*, unsigned long long)
+CUDA_ON_CPU_LACKS(cuMemRelease, CUmemGenericAllocationHandle)
+CUDA_ON_CPU_LACKS(cuMemRetainAllocationHandle, CUmemGenericAllocationHandle*, void*)
+CUDA_ON_CPU_LACKS(cuMemAddressReserve, CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,
+                  unsigned long long)
+CUDA_ON_CPU_LACKS(cuMemAddressFree, CUdeviceptr, std::size_t)
+CUDA_ON_CPU_LACKS(cuMemMap, CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
+                  unsigned long long)
+CUDA_ON_CPU_LACKS(cuMemUnmap, CUdeviceptr, std::size_t)
+CUDA_ON_CPU_LACKS(cuMemSetAccess, CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t)
+CUDA_ON_CPU_LACKS(cuMemGetAllocationGranularity, std::size_t*, const CUmemAllocationProp*,
+                  CUmemAllocationGranularity_flags)
+#undef CUDA_ON_CPU_LACKS
