@@ -40,12 +40,6 @@ constexpr int kDeclared = 1;
   +kDeclared<decltype(&nvshmemx_##name##_warp<>)> + kDeclared<decltype(&nvshmemx_##name##_block<>)>
 #define NV_STREAM(name, ...) +kDeclared<decltype(&nvshmemx_##name##_on_stream)>
 #define NV_NBI_STREAM(name, ...) +kDeclared<decltype(&nvshmemx_##name##_nbi_on_stream)>
-#define NV_SCATTER(NAME, TYPE, op) +kDeclared<decltype(&nvshmem_##NAME##_##op##_reducescatter)>
-#define NV_SCATTER_GROUP(NAME, TYPE, op)                                 \
-  +kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_warp<>)> + \
-      kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_block<>)>
-#define NV_SCATTER_STREAM(NAME, TYPE, op) \
-  +kDeclared<decltype(&nvshmemx_##NAME##_##op##_reducescatter_on_stream)>
 #define ROC(name, ...) +kDeclared<decltype(&rocshmem::rocshmem_##name)>
 // Those of vectors are overloaded.
 #define ROC_WAIT(name, op, E, result, params, args) \
@@ -69,12 +63,6 @@ constexpr int kDeclared = 1;
 #define ROC_SHORT(name, ...)                           \
   +kDeclared<decltype(&rocshmem::rocshmem_##name<>)> + \
       kDeclared<decltype(&rocshmem::rocshmem_ctx_##name<>)>
-// Scattered reductions of half and bfloat16: READER(NAME, op) for each.
-#define SHORT_SCATTER(NAME, TYPE, rma, ext, amo, bit, arith, logic, READER) \
-  READER(NAME, max) READER(NAME, min) READER(NAME, sum) READER(NAME, prod)
-#define NV_SHORT_SCATTER(NAME, op) +kDeclared<decltype(&nvshmem_##NAME##_##op##_reducescatter<>)>
-#define NV_SHORT_SCATTER_GROUP(NAME, op) NV_SCATTER_GROUP(NAME, , op)
-#define NV_SHORT_SCATTER_STREAM(NAME, op) NV_SCATTER_STREAM(NAME, , op)
 #define SHORT_STREAM(NAME, TYPE, ...)                         \
   MESHMEM_OPS_TRANSFER(NV_STREAM, NAME##_, , TYPE, TYPE)      \
   MESHMEM_OPS_TRANSFER(NV_NBI_STREAM, NAME##_, , TYPE, TYPE)  \
@@ -141,32 +129,31 @@ const Family families[] = {
     {"nvshmem", "barriers and collectives",
      0 ALL(MOVE, NV) MESHMEM_OPS_MOVE(NV, , mem, char, void) NV(barrier) NV(barrier_all) NV(sync)
          NV(sync_all) NV(team_sync)},
-    {"nvshmem", "reductions", 0 ALL(REDUCE, NV) MESHMEM_COMPAT_SCATTER(NV_SCATTER)},
+    {"nvshmem", "reductions", 0 ALL(REDUCE, NV) MESHMEM_COMPAT_SCATTER(NV)},
     {"nvshmem", "half and bfloat16, in kernels",
      0 MESHMEM_SHORT_FLOATS(RMA, NV_SHORT) MESHMEM_SHORT_FLOATS(SINGLE, NV_SHORT)
          MESHMEM_SHORT_FLOATS(MOVE, NV_SHORT) MESHMEM_SHORT_FLOATS(REDUCE, NV_SHORT)
-             MESHMEM_SHORT_FLOATS(SHORT_SCATTER, NV_SHORT_SCATTER)},
+             MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SCATTER_TYPE, NV_SHORT)},
     {"nvshmem", "by warps and blocks",
-     0 ALL(RMA, NV_GROUP) ALL(STRIDED, NV_GROUP) ALL(WAIT, NV_GROUP) ALL(MOVE, NV_GROUP)
-             ALL(REDUCE, NV_GROUP) MESHMEM_COMPAT_SCATTER(NV_SCATTER_GROUP)
-                 MESHMEM_SIZES(SIZED_RMA, NV_GROUP) MESHMEM_SIZES(SIZED_STRIDED, NV_GROUP)
-                     SIZED_RMA(mem, char, NV_GROUP) MESHMEM_OPS_MOVE(NV_GROUP, , mem, char, void)
-                         MESHMEM_SHORT_FLOATS(RMA, NV_GROUP) MESHMEM_SHORT_FLOATS(REDUCE, NV_GROUP)
-                             NV_GROUP(signal_wait_until) NV_GROUP(barrier) NV_GROUP(barrier_all)
-                                 NV_GROUP(sync_all) NV_GROUP(team_sync) NV_GROUP(fence)
-                                     NV_GROUP(quiet) +
+     0 ALL(RMA, NV_GROUP) ALL(STRIDED, NV_GROUP) ALL(WAIT, NV_GROUP) ALL(MOVE, NV_GROUP) ALL(
+         REDUCE, NV_GROUP) MESHMEM_COMPAT_SCATTER(NV_GROUP) MESHMEM_SIZES(SIZED_RMA, NV_GROUP)
+             MESHMEM_SIZES(SIZED_STRIDED, NV_GROUP) SIZED_RMA(mem, char, NV_GROUP)
+                 MESHMEM_OPS_MOVE(NV_GROUP, , mem, char, void) MESHMEM_SHORT_FLOATS(RMA, NV_GROUP)
+                     MESHMEM_SHORT_FLOATS(REDUCE, NV_GROUP) NV_GROUP(signal_wait_until)
+                         NV_GROUP(barrier) NV_GROUP(barrier_all) NV_GROUP(sync_all)
+                             NV_GROUP(team_sync) NV_GROUP(fence) NV_GROUP(quiet) +
          kDeclared<decltype(&nvshmemx_double2_maxloc_reduce_block<>)> MESHMEM_SHORT_FLOATS(
-             SHORT_SCATTER, NV_SHORT_SCATTER_GROUP) NV_GROUP(flush)},
+             MESHMEM_COMPAT_SCATTER_TYPE, NV_GROUP) NV_GROUP(flush)},
     {"nvshmem", "on streams",
      0 MESHMEM_MOVED_ON_STREAM(NV_STREAM, MESHMEM_IN) MESHMEM_UNTYPED_ON_STREAM(NV_STREAM)
-         MESHMEM_REDUCTIONS(NV_STREAM, MESHMEM_IN) MESHMEM_COMPAT_SCATTER(NV_SCATTER_STREAM)
+         MESHMEM_REDUCTIONS(NV_STREAM, MESHMEM_IN) MESHMEM_COMPAT_SCATTER(NV_STREAM)
              MESHMEM_SIZES(MESHMEM_SIZED_MOVED_ROW, NV_NBI_STREAM)
                  MESHMEM_SIZED_MOVED_ROW(mem, char, NV_NBI_STREAM) NV_STREAM(signal_op)
                      NV_STREAM(signal_wait_until) NV_STREAM(quiet) NV_STREAM(barrier_all)
                          NV_STREAM(barrier) NV_STREAM(sync_all) NV_STREAM(team_sync)
                              NV_STREAM(float_iput) NV_STREAM(iget64) NV_STREAM(int_wait_until_all)
                                  NV_STREAM(flush) MESHMEM_SHORT_FLOATS(SHORT_STREAM, )
-                                     MESHMEM_SHORT_FLOATS(SHORT_SCATTER, NV_SHORT_SCATTER_STREAM)},
+                                     MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SCATTER_TYPE, NV_STREAM)},
     {"rocshmem", "set-up, memory, teams, contexts",
      0 ROC(query_thread) ROC(finalize) ROC(global_exit) ROC(dump_stats) ROC(reset_stats) ROC(malloc)
          ROC(align) ROC(calloc) ROC(free) ROC(buffer_register) ROC(buffer_unregister) ROC(my_pe)

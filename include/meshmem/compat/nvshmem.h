@@ -84,38 +84,10 @@ inline int nvshmem_init_thread(int requested, int* provided) {
   shmemx_start_under_names_of(SHMEMX_NAMES_OF_NVSHMEM);
   return shmem_init_thread(requested, provided);
 }
-inline void nvshmem_query_thread(int* provided) { shmem_query_thread(provided); }
-inline void nvshmem_finalize() { shmem_finalize(); }
-inline void nvshmem_global_exit(int status) { shmem_global_exit(status); }
-inline void nvshmem_info_get_version(int* major, int* minor) {
-  shmem_info_get_version(major, minor);
-}
-inline void nvshmem_info_get_name(char* name) { shmem_info_get_name(name); }
-inline void* nvshmem_malloc(size_t size) { return meshmem::compat::allocate(size); }
-inline void* nvshmem_align(size_t alignment, size_t size) {
-  return meshmem::compat::allocate_aligned(alignment, size);
-}
-inline void nvshmem_free(void* memory) { shmem_free(memory); }
-#ifdef MESHMEM_COMPILES_KERNELS
-inline void* nvshmem_calloc(size_t count, size_t size) {
-  return meshmem::compat::allocate_zeroed(count, size);
-}
-#endif
 inline int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config) {
   return shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, config);
 }
-inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
-                                      const nvshmem_team_config_t* config, long mask,
-                                      nvshmem_team_t* team) {
-  return shmem_team_split_strided(parent, start, stride, size, config, mask, team);
-}
-inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
-                                 const nvshmem_team_config_t* xconfig, long xmask,
-                                 nvshmem_team_t* xteam, const nvshmem_team_config_t* yconfig,
-                                 long ymask, nvshmem_team_t* yteam) {
-  return shmem_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam);
-}
-inline void nvshmem_team_destroy(nvshmem_team_t team) { shmem_team_destroy(team); }
+MESHMEM_COMPAT_HOST_ROUTINES(nvshmem)
 
 /* ---- On both sides, by one thread: RMA, atomics, signals, waits, collectives, order. NVSHMEM has
  * no contexts. */
@@ -137,19 +109,23 @@ MESHMEM_COMPAT_SIDES int nvshmem_barrier(nvshmem_team_t team) {
 }
 MESHMEM_COMPAT_SIDES int nvshmem_sync(nvshmem_team_t team) { return shmem_team_sync(team); }
 
-/* Its reducescatter is our reduce_scatter: SCATTER(F, ...) reads a row of each type and operation,
- * the name as NVSHMEM's and as ours. */
-#define MESHMEM_COMPAT_SCATTER(F) MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_SCATTER_ROW, F)
-#define MESHMEM_COMPAT_SCATTER_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F)    \
-  MESHMEM_IN_##rma(F(NAME, TYPE, max)) MESHMEM_IN_##rma(F(NAME, TYPE, min))            \
-      MESHMEM_IN_##arith(F(NAME, TYPE, sum)) MESHMEM_IN_##arith(F(NAME, TYPE, prod))   \
-          MESHMEM_IN_##logic(F(NAME, TYPE, and)) MESHMEM_IN_##logic(F(NAME, TYPE, or)) \
-              MESHMEM_IN_##logic(F(NAME, TYPE, xor))
-#define MESHMEM_COMPAT_BOTH(NAME, TYPE, op)                                    \
-  MESHMEM_COMPAT_SIDES int nvshmem_##NAME##_##op##_reducescatter(              \
-      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {   \
-    return shmemx_##NAME##_##op##_reduce_scatter(team, dest, source, nreduce); \
-  }
+/* Its reducescatter is our reduce_scatter: SCATTER(F) reads a row of each type and operation, where
+ * op is our name. */
+#define MESHMEM_COMPAT_SCATTER(F) MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_SCATTER_TYPE, F)
+#define MESHMEM_COMPAT_SCATTER_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, F)    \
+  MESHMEM_IN_##rma(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, max))                      \
+      MESHMEM_IN_##rma(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, min))                  \
+          MESHMEM_IN_##arith(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, sum))            \
+              MESHMEM_IN_##arith(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, prod))       \
+                  MESHMEM_IN_##logic(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, and))    \
+                      MESHMEM_IN_##logic(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, or)) \
+                          MESHMEM_IN_##logic(MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, xor))
+#define MESHMEM_COMPAT_SCATTER_ROW(F, NAME, TYPE, what)                       \
+  F(NAME##_##what##_reducescatter, NAME##_##what##_reduce_scatter, TYPE, int, \
+    (shmem_team_t team, TYPE * dest, const TYPE* source, size_t nreduce),     \
+    (team, dest, source, nreduce))
+#define MESHMEM_COMPAT_BOTH(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_SIDES result nvshmem_##name params { return shmemx_##op args; }
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_BOTH)
 #undef MESHMEM_COMPAT_BOTH
 

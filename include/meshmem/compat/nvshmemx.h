@@ -215,29 +215,16 @@ MESHMEM_SIZES(MESHMEM_COMPAT_STREAM_SIZE, )
 MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_COMPAT_NBI_ON_STREAM)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, half, void)
 MESHMEM_SHORT_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, bfloat16, void)
-#define MESHMEM_COMPAT_SCATTER_ON_STREAM(NAME, TYPE, op)                                          \
-  inline int nvshmemx_##NAME##_##op##_reducescatter_on_stream(nvshmem_team_t team, TYPE* dest,    \
-                                                              const TYPE* source, size_t nreduce, \
-                                                              shmemx_stream_t stream) {           \
-    return shmemx_##NAME##_##op##_reduce_scatter_on_stream(team, dest, source, nreduce, stream);  \
+#define MESHMEM_COMPAT_SCATTER_ON_STREAM(name, op, E, result, params, args) \
+  inline result nvshmemx_##name##_on_stream MESHMEM_WITH_STREAM params {    \
+    return shmemx_##op##_on_stream MESHMEM_PASS_STREAM args;                \
   }
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_SCATTER_ON_STREAM)
-#undef MESHMEM_COMPAT_SCATTER_ON_STREAM
 inline void nvshmemx_signal_op_on_stream(uint64_t* address, uint64_t value, int op, int pe,
                                          shmemx_stream_t stream) {
   shmemx_signal_op_on_stream(address, value, op, pe, stream);
 }
-inline void nvshmemx_signal_wait_until_on_stream(uint64_t* address, int cmp, uint64_t value,
-                                                 shmemx_stream_t stream) {
-  shmemx_signal_wait_until_on_stream(address, cmp, value, stream);
-}
-inline void nvshmemx_quiet_on_stream(shmemx_stream_t stream) { shmemx_quiet_on_stream(stream); }
-inline void nvshmemx_barrier_all_on_stream(shmemx_stream_t stream) {
-  shmemx_barrier_all_on_stream(stream);
-}
-inline void nvshmemx_sync_all_on_stream(shmemx_stream_t stream) {
-  shmemx_sync_all_on_stream(stream);
-}
+MESHMEM_COMPAT_STREAM_ROUTINES(nvshmemx)
 inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
   return shmemx_team_sync_on_stream(team, stream);
 }
@@ -277,28 +264,16 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
 #define MESHMEM_COMPAT_GROUP_SIZE(BITS, E, ...)               \
   MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void) \
   MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void)
-#define MESHMEM_COMPAT_GROUP_SCATTER(NAME, TYPE, op)                                 \
-  MESHMEM_COMPAT_KERNEL int nvshmemx_##NAME##_##op##_reducescatter_warp(             \
-      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {         \
-    return shmemx_##NAME##_##op##_reduce_scatter_wave(team, dest, source, nreduce);  \
-  }                                                                                  \
-  MESHMEM_COMPAT_KERNEL int nvshmemx_##NAME##_##op##_reducescatter_block(            \
-      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {         \
-    return shmemx_##NAME##_##op##_reduce_scatter_block(team, dest, source, nreduce); \
-  }
+#define MESHMEM_COMPAT_GROUP_SCATTER(name, op, E, result, params, args)                          \
+  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##op##_wave args; } \
+  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##op##_block args; }
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_GROUP_TYPE, )
 MESHMEM_SIZES(MESHMEM_COMPAT_GROUP_SIZE, )
 MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, , mem, char, void)
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_GROUP_SCATTER)
-MESHMEM_COMPAT_GROUP(signal_wait_until, , , uint64_t,
-                     (uint64_t * sig_addr, int cmp, uint64_t cmp_value), (sig_addr, cmp, cmp_value))
-MESHMEM_COMPAT_GROUP(barrier_all, , , void, (), ())
-MESHMEM_COMPAT_GROUP(sync_all, , , void, (), ())
-MESHMEM_COMPAT_GROUP(team_sync, , , int, (nvshmem_team_t team), (team))
-MESHMEM_COMPAT_GROUP(fence, , , void, (), ())
-MESHMEM_COMPAT_GROUP(quiet, , , void, (), ())
+MESHMEM_COMPAT_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
 MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_warp(nvshmem_team_t team) {
   return meshmem::compat::barrier_wave(team);
 }
@@ -310,24 +285,15 @@ MESHMEM_COMPAT_KERNEL void nvshmemx_flush_block() { shmemx_quiet_block(); }
 MESHMEM_COMPAT_KERNEL void nvshmemx_give_smem(void*, size_t) {}
 MESHMEM_COMPAT_KERNEL void nvshmemx_release_smem() {}
 /* half and bfloat16: scattered reductions, and what moves on a stream. */
-#define MESHMEM_COMPAT_SHORT_SCATTERS(NAME, TYPE, ...) \
-  MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, max)        \
-  MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, min)        \
-  MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, sum) MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, prod)
-#define MESHMEM_COMPAT_SHORT_SCATTER(NAME, TYPE, op)                                              \
-  MESHMEM_COMPAT_KERNEL int nvshmem_##NAME##_##op##_reducescatter(                                \
-      nvshmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) {                      \
-    return shmemx_##NAME##_##op##_reduce_scatter(team, dest, source, nreduce);                    \
-  }                                                                                               \
-  inline int nvshmemx_##NAME##_##op##_reducescatter_on_stream(nvshmem_team_t team, TYPE* dest,    \
-                                                              const TYPE* source, size_t nreduce, \
-                                                              shmemx_stream_t stream) {           \
-    return shmemx_##NAME##_##op##_reduce_scatter_on_stream(team, dest, source, nreduce, stream);  \
-  }                                                                                               \
-  MESHMEM_COMPAT_GROUP_SCATTER(NAME, TYPE, op)
-MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_SCATTERS, )
-#undef MESHMEM_COMPAT_SHORT_SCATTERS
+#define MESHMEM_COMPAT_SHORT_SCATTER(name, op, ...)             \
+  MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD(name, op, __VA_ARGS__) \
+  MESHMEM_COMPAT_SCATTER_ON_STREAM(name, op, __VA_ARGS__)       \
+  MESHMEM_COMPAT_GROUP_SCATTER(name, op, __VA_ARGS__)
+#define MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_KERNEL result nvshmem_##name params { return shmemx_##op args; }
+MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SCATTER_TYPE, MESHMEM_COMPAT_SHORT_SCATTER)
 #undef MESHMEM_COMPAT_SHORT_SCATTER
+#undef MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD
 #define MESHMEM_COMPAT_LIST(...) __VA_ARGS__
 #define MESHMEM_COMPAT_BITS(ending, name, op, result, params, args)                              \
   inline result nvshmemx_##name##ending MESHMEM_WITH_STREAM params {                             \
@@ -391,6 +357,7 @@ int nvshmemx_collective_launch_query_gridsize(Kernel*, dim3, void**, size_t, int
 #undef MESHMEM_COMPAT_NBI_ON_STREAM
 #undef MESHMEM_COMPAT_STRIDED_ON_STREAM
 #undef MESHMEM_COMPAT_STREAM_TYPE
+#undef MESHMEM_COMPAT_SCATTER_ON_STREAM
 #undef MESHMEM_COMPAT_STREAM_SIZE
 #undef MESHMEM_COMPAT_WAITS_ON_STREAM
 

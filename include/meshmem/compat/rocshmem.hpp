@@ -131,21 +131,9 @@ int rocshmem_init_thread(int, int* provided, Communicator communicator) {
   *provided = ROCSHMEM_THREAD_MULTIPLE;
   return shmemx_init_mpi_comm(&communicator);
 }
-inline void rocshmem_query_thread(int* provided) { shmem_query_thread(provided); }
-inline void rocshmem_finalize() { shmem_finalize(); }
-inline void rocshmem_global_exit(int status) { shmem_global_exit(status); }
 inline void rocshmem_dump_stats() {}
 inline void rocshmem_reset_stats() {}
-inline void* rocshmem_malloc(size_t size) { return meshmem::compat::allocate(size); }
-inline void* rocshmem_align(size_t alignment, size_t size) {
-  return meshmem::compat::allocate_aligned(alignment, size);
-}
-#ifdef MESHMEM_COMPILES_KERNELS
-inline void* rocshmem_calloc(size_t count, size_t size) {
-  return meshmem::compat::allocate_zeroed(count, size);
-}
-#endif
-inline void rocshmem_free(void* memory) { shmem_free(memory); }
+MESHMEM_COMPAT_HOST_ROUTINES(rocshmem)
 inline int rocshmem_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
 }
@@ -160,10 +148,6 @@ inline int rocshmem_buffer_register_vmm(void* address, size_t bytes, int, int, p
 inline int rocshmem_sym_buffer_unregister(void* address) {
   return shmemx_buffer_unregister(address);
 }
-inline void rocshmem_info_get_version(int* major, int* minor) {
-  shmem_info_get_version(major, minor);
-}
-inline void rocshmem_info_get_name(char* name) { shmem_info_get_name(name); }
 /* The version of OpenSHMEM, since programs ask what there is. */
 inline void rocshmem_vendor_get_version_info(int* major, int* minor, int* patch) {
   shmem_info_get_version(major, minor);
@@ -177,20 +161,6 @@ inline int rocshmem_ctx_create(int64_t options, rocshmem_ctx_t* ctx) {
   return shmem_ctx_create(static_cast<long>(options), ctx);
 }
 inline void rocshmem_ctx_destroy(rocshmem_ctx_t ctx) { shmem_ctx_destroy(ctx); }
-inline int rocshmem_team_split_strided(rocshmem_team_t parent, int start, int stride, int size,
-                                       const rocshmem_team_config_t* config, long mask,
-                                       rocshmem_team_t* team) {
-  return shmem_team_split_strided(parent, start, stride, size, config, mask, team);
-}
-inline int rocshmem_team_split_2d(rocshmem_team_t parent, int xrange,
-                                  const rocshmem_team_config_t* xaxis_config, long xaxis_mask,
-                                  rocshmem_team_t* xaxis_team,
-                                  const rocshmem_team_config_t* yaxis_config, long yaxis_mask,
-                                  rocshmem_team_t* yaxis_team) {
-  return shmem_team_split_2d(parent, xrange, xaxis_config, xaxis_mask, xaxis_team, yaxis_config,
-                             yaxis_mask, yaxis_team);
-}
-inline void rocshmem_team_destroy(rocshmem_team_t team) { shmem_team_destroy(team); }
 
 constexpr unsigned ROCSHMEM_INIT_WITH_UNIQUEID = 1;
 constexpr unsigned ROCSHMEM_INIT_WITH_MPI_COMM = 2;
@@ -324,17 +294,7 @@ MESHMEM_COMPAT_SIDES void rocshmem_ctx_fence(rocshmem_ctx_t ctx, int) { shmem_ct
 MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_COMPAT_ON_STREAM)
 MESHMEM_OPS_MOVE(MESHMEM_COMPAT_ON_STREAM, , mem, char, void)
 #undef MESHMEM_COMPAT_ON_STREAM
-inline void rocshmem_signal_wait_until_on_stream(uint64_t* address, int cmp, uint64_t value,
-                                                 shmemx_stream_t stream) {
-  shmemx_signal_wait_until_on_stream(address, cmp, value, stream);
-}
-inline void rocshmem_quiet_on_stream(shmemx_stream_t stream) { shmemx_quiet_on_stream(stream); }
-inline void rocshmem_barrier_all_on_stream(shmemx_stream_t stream) {
-  shmemx_barrier_all_on_stream(stream);
-}
-inline void rocshmem_sync_all_on_stream(shmemx_stream_t stream) {
-  shmemx_sync_all_on_stream(stream);
-}
+MESHMEM_COMPAT_STREAM_ROUTINES(rocshmem)
 /* They do nothing for SHMEM_TEAM_INVALID. A meeting on a stream is a quiet too. */
 inline void rocshmem_team_sync_on_stream(rocshmem_team_t team, shmemx_stream_t stream) {
   if (team != SHMEM_TEAM_INVALID) (void)shmemx_team_sync_on_stream(team, stream);
@@ -452,13 +412,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_TYPE, )
 #undef MESHMEM_COMPAT_SHORT_WIDER
 #undef MESHMEM_COMPAT_SHORT
 MESHMEM_COMPAT_GROUP(signal_fetch, , , uint64_t, (const uint64_t* address), (address))
-MESHMEM_COMPAT_GROUP(signal_wait_until, , , uint64_t, (uint64_t * address, int cmp, uint64_t value),
-                     (address, cmp, value))
-MESHMEM_COMPAT_GROUP(barrier_all, , , void, (), ())
-MESHMEM_COMPAT_GROUP(sync_all, , , void, (), ())
-MESHMEM_COMPAT_GROUP(team_sync, , , int, (rocshmem_team_t team), (team))
-MESHMEM_COMPAT_GROUP(fence, , , void, (), ())
-MESHMEM_COMPAT_GROUP(quiet, , , void, (), ())
+MESHMEM_COMPAT_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
 #undef MESHMEM_COMPAT_GROUP
 #undef MESHMEM_COMPAT_GROUP_CTX
 #undef MESHMEM_COMPAT_GROUP_MOVE
