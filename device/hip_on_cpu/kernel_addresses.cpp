@@ -44,7 +44,7 @@ void note_kernel(const void* kernel, BindByAddress bind) {
   }
 }
 
-BoundKernel bind_noted(const void* kernel, void** arguments) {
+BoundKernel bind_by_address(const void* kernel, void** arguments) {
   const NotedKernel* known = find_noted(list_of(kernel).load(std::memory_order_acquire), kernel);
   if (known != nullptr) return known->bind.load(std::memory_order_relaxed)(kernel, arguments);
   if (kernel != nullptr)

@@ -30,36 +30,29 @@ hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::
 
 hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared);
 
-template <typename... Parameters>
+// The values of a kernel's parameters, and the call that takes them: the kernel's address, or a
+// function object that chooses among kernels of one name, or deduces a template's arguments.
+template <typename Call, typename... Values>
 struct KernelArguments {
-  void (*kernel)(Parameters...);
-  std::tuple<Parameters...> values;
+  Call call;
+  std::tuple<Values...> values;
 
   static void run(const void* self) {
     const auto* arguments = static_cast<const KernelArguments*>(self);
-    std::apply(arguments->kernel, arguments->values);
-  }
-  static void destroy(void* self) { delete static_cast<KernelArguments*>(self); }
-  static BoundKernel bind(const char* name, void (*kernel)(Parameters...),
-                          std::tuple<Parameters...> values) {
-    return {name, kernel == nullptr ? nullptr : &run, &destroy,
-            new KernelArguments{kernel, std::move(values)}};
-  }
-};
-
-// The same of a call that has to choose among kernels of one name, or to deduce the arguments of a
-// template.
-template <typename Call, typename... Arguments>
-struct CallArguments {
-  Call call;
-  std::tuple<Arguments...> values;
-
-  static void run(const void* self) {
-    const auto* arguments = static_cast<const CallArguments*>(self);
     std::apply(arguments->call, arguments->values);
   }
-  static void destroy(void* self) { delete static_cast<CallArguments*>(self); }
+  static void destroy(void* self) { delete static_cast<KernelArguments*>(self); }
 };
+template <typename Call, typename... Values>
+inline BoundKernel bind_arguments(const char* name, Call call, std::tuple<Values...> values) {
+  using Arguments = KernelArguments<Call, Values...>;
+  BoundKernel bound{name, &Arguments::run, &Arguments::destroy, nullptr};
+  if constexpr (std::is_pointer<Call>::value) {
+    if (call == nullptr) bound.run = nullptr;
+  }
+  bound.arguments = new Arguments{std::move(call), std::move(values)};
+  return bound;
+}
 
 // The values between <<< and >>>.
 struct LaunchShape {
@@ -93,9 +86,7 @@ struct CalledKernel {
     constexpr bool kTakes = std::is_invocable<const Call&, const Arguments&...>::value;
     static_assert(kTakes, "the kernel takes another number of arguments, or other types");
     if constexpr (kTakes) {
-      using Bound = CallArguments<Call, Arguments...>;
-      submit_kernel({name, &Bound::run, &Bound::destroy,
-                     new Bound{call, std::tuple<Arguments...>(std::move(arguments)...)}},
+      submit_kernel(bind_arguments(name, call, std::tuple<Arguments...>(std::move(arguments)...)),
                     grid, block, shared, stream);
     }
   }
@@ -128,9 +119,9 @@ struct KernelWithAddress {
 
   void operator()(dim3 grid, dim3 block, std::size_t shared, hipStream_t stream,
                   Parameters... values) const {
-    submit_kernel(KernelArguments<Parameters...>::bind(
-                      called.name, kernel, std::tuple<Parameters...>(std::move(values)...)),
-                  grid, block, shared, stream);
+    submit_kernel(
+        bind_arguments(called.name, kernel, std::tuple<Parameters...>(std::move(values)...)), grid,
+        block, shared, stream);
   }
   template <typename... Arguments>
   std::enable_if_t<sizeof...(Arguments) != sizeof...(Parameters)> operator()(
@@ -177,7 +168,7 @@ inline std::tuple<Parameters...> arguments_at(void** addresses, std::index_seque
 }
 template <typename... Parameters>
 inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** addresses) {
-  return KernelArguments<Parameters...>::bind(
+  return bind_arguments(
       "a kernel launched by its address", kernel,
       arguments_at<Parameters...>(addresses, std::index_sequence_for<Parameters...>()));
 }
@@ -186,7 +177,7 @@ inline BoundKernel bind_by_address(void (*kernel)(Parameters...), void** address
 using BindByAddress = BoundKernel (*)(const void* kernel, void** arguments);
 void note_kernel(const void* kernel, BindByAddress bind);
 // Prints a line and returns a null kernel if no type was noted for this address.
-BoundKernel bind_noted(const void* kernel, void** arguments);
+BoundKernel bind_by_address(const void* kernel, void** arguments);
 
 template <typename... Parameters>
 inline void note_types(void (*kernel)(Parameters...)) {
@@ -226,15 +217,9 @@ constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
 
 // Launches a kernel by its address. The kernel's type, or the noted one, tells the types of the
 // values at `arguments`.
-inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+template <typename Kernel>
+inline hipError_t hipLaunchKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
                                   std::size_t shared = 0, hipStream_t stream = nullptr) {
-  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,
-                                   stream);
-}
-template <typename... Parameters>
-inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                  void** arguments, std::size_t shared = 0,
-                                  hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream);
 }
@@ -242,18 +227,11 @@ inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3
 // All blocks of every launch can wait for each other, so no launch has too many for a cooperative
 // one. The launch remembers that it is cooperative: kernels that count on it can tell that they
 // were launched otherwise.
-template <typename... Parameters>
-inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                                             void** arguments, unsigned shared = 0,
-                                             hipStream_t stream = nullptr) {
+template <typename Kernel>
+inline hipError_t hipLaunchCooperativeKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
+                                             unsigned shared = 0, hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream, true);
-}
-inline hipError_t hipLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block,
-                                             void** arguments, unsigned shared = 0,
-                                             hipStream_t stream = nullptr) {
-  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_noted(kernel, arguments), grid, block, shared,
-                                   stream, true);
 }
 
 template <typename Kernel>
