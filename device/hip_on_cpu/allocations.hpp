@@ -24,12 +24,20 @@ namespace hip_on_cpu {
 enum class MemoryKind : std::uint8_t { kDevice, kImported, kAdopted, kHost, kRegistered, kManaged };
 
 struct Allocation {
-  std::uintptr_t base = 0;
-  std::size_t size = 0;
+  Allocation(const void* memory, std::size_t bytes, MemoryKind its_kind, int its_device,
+             unsigned its_flags)
+      : base(reinterpret_cast<std::uintptr_t>(memory)),
+        size(bytes),
+        flags(its_flags),
+        device(static_cast<std::int16_t>(its_device)),
+        kind(its_kind) {}
+
+  std::uintptr_t base;
+  std::size_t size;
   off_t offset = 0;  // kDevice: of the page before it in the memory file
-  unsigned flags = 0;
-  std::int16_t device = 0;
-  MemoryKind kind = MemoryKind::kDevice;
+  unsigned flags;
+  std::int16_t device;
+  MemoryKind kind;
 
   bool contains(std::uintptr_t address) const { return address >= base && address - base < size; }
   bool is_device() const {

@@ -113,7 +113,7 @@ int open_file_of(const Handle& handle) {
   return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
-hipError_t open_handle(const Handle& handle, Allocation& allocation) {
+hipError_t open_handle(const Handle& handle, void** pointer) {
   const Descriptor file(open_file_of(handle));
   AllocationHeader header;
   if (file.number() < 0 || !is_the_memory_file(file.number(), handle))
@@ -124,12 +124,10 @@ hipError_t open_handle(const Handle& handle, Allocation& allocation) {
   void* memory = mmap(nullptr, whole_pages(handle.size), PROT_READ | PROT_WRITE, MAP_SHARED,
                       file.number(), static_cast<off_t>(handle.offset + kPage));
   if (memory == MAP_FAILED) return hipErrorMapFailed;
-  allocation.base = reinterpret_cast<std::uintptr_t>(memory);
-  allocation.size = handle.size;
-  allocation.kind = MemoryKind::kImported;
   // The other process may have more devices than this one.
-  allocation.device = is_device(handle.device) ? handle.device : current_device();
-  allocation.flags = handle.flags;
+  const int device = is_device(handle.device) ? handle.device : current_device();
+  Allocations::get().add({memory, handle.size, MemoryKind::kImported, device, handle.flags});
+  *pointer = memory;
   return hipSuccess;
 }
 
@@ -142,11 +140,7 @@ hipError_t import(void** pointer, const hipIpcMemHandle_t& bytes, unsigned flags
   if (handle.magic != kHandleMagic) return hipErrorInvalidValue;
   if (handle.process == number_in_proc())
     return hipErrorInvalidContext;  // as HIP: its own memory needs no handle
-  Allocation allocation;
-  if (const hipError_t error = open_handle(handle, allocation); error != hipSuccess) return error;
-  Allocations::get().add(allocation);
-  *pointer = allocation.pointer();
-  return hipSuccess;
+  return open_handle(handle, pointer);
 }
 
 hipError_t close_import(void* pointer) {

@@ -58,10 +58,7 @@ hipError_t allocate_on(int device, void** pointer, std::size_t size, unsigned fl
   *pointer = nullptr;
   if (size == 0) return hipSuccess;
   if (size >= kAskTheMachineFrom && size > free_memory_of_device()) return hipErrorOutOfMemory;
-  Allocation allocation;
-  allocation.size = size;
-  allocation.device = static_cast<std::int16_t>(device);
-  allocation.flags = flags;
+  Allocation allocation(nullptr, size, MemoryKind::kDevice, device, flags);
   if (const hipError_t error = map_device_memory(allocation); error != hipSuccess) return error;
   Allocations::get().add(allocation);
   *pointer = allocation.pointer();
@@ -158,13 +155,7 @@ hipError_t allocate_on_host(void** pointer, std::size_t size, MemoryKind kind, u
   if (size == 0) return hipSuccess;
   void* memory = std::aligned_alloc(kPage, whole_pages(size));
   if (memory == nullptr) return hipErrorOutOfMemory;
-  Allocation allocation;
-  allocation.base = reinterpret_cast<std::uintptr_t>(memory);
-  allocation.size = size;
-  allocation.kind = kind;
-  allocation.device = static_cast<std::int16_t>(current_device());
-  allocation.flags = flags;
-  Allocations::get().add(allocation);
+  Allocations::get().add({memory, size, kind, current_device(), flags});
   *pointer = memory;
   return hipSuccess;
 }
@@ -176,12 +167,7 @@ hipError_t register_host_memory(void* pointer, std::size_t size, unsigned flags)
                                        kRegisterIoMemory | kRegisterCoarseGrained);
   if (error != hipSuccess) return error;
   if (device_count() == 0) return hipErrorNoDevice;
-  Allocation allocation;
-  allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
-  allocation.size = size;
-  allocation.kind = MemoryKind::kRegistered;
-  allocation.device = static_cast<std::int16_t>(current_device());
-  allocation.flags = flags;
+  const Allocation allocation(pointer, size, MemoryKind::kRegistered, current_device(), flags);
   return Allocations::get().add(allocation) ? hipSuccess : hipErrorHostMemoryAlreadyRegistered;
 }
 
@@ -190,12 +176,7 @@ hipError_t register_host_memory(void* pointer, std::size_t size, unsigned flags)
 hipError_t adopt_device_memory(void* base, std::size_t size, int device) {
   if (base == nullptr || size == 0) return remember(hipErrorInvalidValue);
   if (!is_device(device)) return remember(hipErrorInvalidDevice);
-  Allocation allocation;
-  allocation.base = reinterpret_cast<std::uintptr_t>(base);
-  allocation.size = size;
-  allocation.kind = MemoryKind::kAdopted;
-  allocation.device = static_cast<std::int16_t>(device);
-  allocation.flags = hipDeviceMallocUncached;
+  const Allocation allocation(base, size, MemoryKind::kAdopted, device, hipDeviceMallocUncached);
   return remember(Allocations::get().add(allocation) ? hipSuccess : hipErrorInvalidValue);
 }
 
