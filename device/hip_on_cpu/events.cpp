@@ -6,9 +6,9 @@
 // may wait for it.
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "errors.hpp"
 #include "process_state.hpp"
@@ -19,32 +19,10 @@ namespace {
 
 constexpr unsigned kFenceFlags = 0xe0000000;  // HIP's: which caches an event writes back
 
-class Recording {
- public:
-  void finish() {
-    const std::lock_guard lock(mutex_);
-    time_ = std::chrono::steady_clock::now();
-    is_done_ = true;
-    done_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return is_done_; });
-  }
-  bool is_done() {
-    const std::lock_guard lock(mutex_);
-    return is_done_;
-  }
-  std::chrono::steady_clock::time_point time() {
-    const std::lock_guard lock(mutex_);
-    return time_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable done_;
-  bool is_done_ = false;
-  std::chrono::steady_clock::time_point time_;
+// A point in a stream, and the time when the stream came there.
+struct Recording {
+  Ticket ticket;
+  std::chrono::steady_clock::time_point time{};  // written before the ticket is done
 };
 
 // Guarded by Streams::mutex.
@@ -57,18 +35,12 @@ struct Event {
   Seen seen;
 };
 
-struct Events {
-  Handles<hipEvent_t, Event> handles;
-};
-
-std::shared_ptr<Event> find_event(hipEvent_t handle) {
-  return ProcessState<Events>::get().handles.find(handle);
-}
+Handles<hipEvent_t, Event>& events() { return ProcessState<Handles<hipEvent_t, Event>>::get(); }
 
 // The recording to wait for or to ask; an error where there can be none.
 hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording) {
   const std::lock_guard lock(Streams::get().mutex);
-  const auto event = find_event(handle);
+  const auto event = events().find(handle);
   if (event == nullptr) return hipErrorInvalidHandle;
   if (event->capture != nullptr) return event->capture->invalidate(hipErrorCapturedEvent);
   // AMD's runtime, since 6.2, does not tell a recording before the capture from one in it.
@@ -89,12 +61,16 @@ hipError_t record(Event& event, const std::shared_ptr<Stream>& stream, Streams& 
     return hipSuccess;
   }
   event.capture = nullptr;
-  event.recording = std::make_shared<Recording>();
-  const auto finish = [recording = event.recording] {
-    recording->finish();
-    return hipSuccess;
-  };
-  return stream->enqueue(finish, streams.before(stream));
+  auto recording = std::make_shared<Recording>();
+  const hipError_t error = stream->enqueue(
+      [recording] {
+        recording->time = std::chrono::steady_clock::now();
+        return hipSuccess;
+      },
+      streams.before(stream));
+  recording->ticket = stream->last();
+  event.recording = std::move(recording);
+  return error;
 }
 
 // The stream's next operations come after a point of a capture: it becomes part of that.
@@ -118,11 +94,9 @@ hipError_t make_wait(const std::shared_ptr<Stream>& stream, const Event& event, 
   if (event.recording == nullptr) return hipSuccess;
   if (stream->capture != nullptr)
     return stream->capture->invalidate(hipErrorStreamCaptureIsolation);
-  const auto wait = [recording = event.recording] {
-    recording->wait();
-    return hipSuccess;
-  };
-  return stream->enqueue(wait, streams.before(stream));
+  auto after = streams.before(stream);
+  after.push_back(event.recording->ticket);
+  return stream->enqueue([] { return hipSuccess; }, std::move(after));
 }
 
 }  // namespace
@@ -142,7 +116,7 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   auto made = std::make_shared<Event>();
   made->device = current_device();
   made->has_time = (flags & hipEventDisableTiming) == 0;
-  *event = ProcessState<Events>::get().handles.add(std::move(made));
+  *event = events().add(std::move(made));
   return hipSuccess;
 }
 hipError_t hipEventCreate(hipEvent_t* event) {
@@ -152,7 +126,7 @@ hipError_t hipEventCreate(hipEvent_t* event) {
 
 hipError_t hipEventDestroy(hipEvent_t event) {
   host_only();
-  const auto removed = ProcessState<Events>::get().handles.remove(event);
+  const auto removed = events().remove(event);
   return remember(removed == nullptr ? hipErrorInvalidHandle : hipSuccess);
 }
 
@@ -160,7 +134,7 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t stream_handle) {
   host_only();
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
-  const auto event = find_event(handle);
+  const auto event = events().find(handle);
   const auto stream = streams.find(stream_handle);
   if (event == nullptr || stream == nullptr) return remember(hipErrorInvalidHandle);
   if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
@@ -174,7 +148,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream_handle, hipEvent_t handle, unsi
   if (flags != 0) return remember(hipErrorInvalidValue);
   Streams& streams = Streams::get();
   const std::lock_guard lock(streams.mutex);
-  const auto event = find_event(handle);
+  const auto event = events().find(handle);
   const auto stream = streams.find(stream_handle);
   if (event == nullptr || stream == nullptr) return remember(hipErrorInvalidHandle);
   return remember(make_wait(stream, *event, streams));
@@ -185,7 +159,7 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
   std::shared_ptr<Recording> recording;
   hipError_t error = recording_of(event, &recording);
   if (error == hipSuccess) error = refuse_while_capturing();
-  if (error == hipSuccess && recording != nullptr) recording->wait();
+  if (error == hipSuccess && recording != nullptr) recording->ticket.wait();
   return remember(error);
 }
 
@@ -195,7 +169,7 @@ hipError_t hipEventQuery(hipEvent_t event) {
   hipError_t error = recording_of(event, &recording);
   if (error == hipSuccess) error = refuse_while_capturing();
   if (error != hipSuccess) return remember(error);
-  return recording == nullptr || recording->is_done() ? hipSuccess : hipErrorNotReady;
+  return recording == nullptr || recording->ticket.is_done() ? hipSuccess : hipErrorNotReady;
 }
 
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
@@ -206,10 +180,10 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
   if (error == hipSuccess) error = recording_of(stop, &second);
   if (error != hipSuccess) return remember(error);
   if (first == nullptr || second == nullptr) return remember(hipErrorInvalidHandle);
-  const auto from = find_event(start), to = find_event(stop);
+  const auto from = events().find(start), to = events().find(stop);
   if (!from || !to || !from->has_time || !to->has_time) return remember(hipErrorInvalidHandle);
-  if (!first->is_done() || !second->is_done()) return hipErrorNotReady;
-  *milliseconds = std::chrono::duration<float, std::milli>(second->time() - first->time()).count();
+  if (!first->ticket.is_done() || !second->ticket.is_done()) return hipErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(second->time - first->time).count();
   return hipSuccess;
 }
 

@@ -17,6 +17,7 @@ constexpr auto kIdleStreamTime = std::chrono::seconds(1);
 }  // namespace
 
 void Ticket::wait() const { stream->wait(number); }
+bool Ticket::is_done() const { return stream->has_done(number); }
 
 hipError_t Stream::enqueue(Operation operation, std::vector<Ticket> after) {
   const std::lock_guard lock(mutex_);
@@ -39,6 +40,11 @@ Ticket Stream::last() {
 bool Stream::is_idle() {
   const std::lock_guard lock(mutex_);
   return completed_ == last_;
+}
+
+bool Stream::has_done(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  return completed_ >= number;
 }
 
 void Stream::wait(std::uint64_t number) {

@@ -27,6 +27,7 @@ struct Ticket {
   std::uint64_t number;
 
   void wait() const;
+  bool is_done() const;
 };
 
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -39,6 +40,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   hipError_t enqueue(Operation operation, std::vector<Ticket> after);
   Ticket last();
   bool is_idle();
+  bool has_done(std::uint64_t number);
   void wait(std::uint64_t number);
   hipError_t take_error();
 
