@@ -66,6 +66,8 @@ class thread_group {
 
  private:
   friend thread_group tiled_partition(const thread_group& parent, unsigned size);
+  template <unsigned tile_size, typename Parent>
+  friend class thread_block_tile;
 
   Kind kind_;
   unsigned size_;
@@ -179,19 +181,10 @@ class thread_block_tile : public lane_group {
 
  public:
   explicit thread_block_tile(const thread_group& parent)
-      : lane_group(tile_size, lanes_in(parent), parent.thread_rank() / tile_size,
+      : lane_group(tile_size, parent.part_of(tile_size), parent.thread_rank() / tile_size,
                    (parent.size() + tile_size - 1) / tile_size) {}
   template <typename Other>
   thread_block_tile(const thread_block_tile<tile_size, Other>& other) : lane_group(other) {}
-
- private:
-  struct Parts : thread_group {
-    explicit Parts(const thread_group& group) : thread_group(group) {}
-    using thread_group::part_of;
-  };
-  static std::uint64_t lanes_in(const thread_group& parent) {
-    return Parts(parent).part_of(tile_size);
-  }
 };
 template <unsigned tile_size, typename Parent>
 inline thread_block_tile<tile_size, Parent> tiled_partition(const Parent& parent) {
