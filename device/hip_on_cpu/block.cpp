@@ -15,11 +15,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <utility>
 
-#include "ending_threads.hpp"
 #include "launch.hpp"
+#include "process_state.hpp"
 
 __thread dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -79,6 +81,11 @@ void compare(const ThreadState& first, const ThreadState& other, GroupCalls Thre
   refuse_part(first_lacks ? b.last : a.last, group, "this thread did not make it");
 }
 
+// Locked for good by the end of the process, which so waits for threads that destroy their fibers.
+// These run on stacks of their own: a sanitizer that looks for leaks at that moment would report
+// objects that only the stack of their OS thread refers to.
+std::shared_mutex& destruction_of_fibers() { return ProcessState<std::shared_mutex>::get(); }
+
 }  // namespace
 
 void BlockRunner::FreeMemory::operator()(void* memory) const { std::free(memory); }
@@ -92,12 +99,12 @@ BlockRunner& BlockRunner::of_this_os_thread() {
 
 BlockRunner::BlockRunner() {
   prctl(PR_SET_TIMERSLACK, kTimerSlack);
-  watch_end_of_process();
+  static const bool ends_in_order = std::atexit([] { destruction_of_fibers().lock(); }) == 0;
+  static_cast<void>(ends_in_order);
 }
 
 BlockRunner::~BlockRunner() {
-  const EndingThread until_all_are_destroyed;
-  if (!until_all_are_destroyed.is_in_time()) return;
+  const std::shared_lock until_all_are_destroyed(destruction_of_fibers());
   ending_ = true;  // each fiber ends in an orderly way, which the sanitizers want to see
   for (Fiber* fiber : idle_) resume(main_, *fiber);
   for (const auto& fiber : fibers_) destroy_fiber(*fiber);
