@@ -12,6 +12,7 @@
 #include "gpu/device_memory.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/hip_error.hpp"
+#include "gpu/pinned_room.hpp"
 
 namespace meshmem {
 namespace {
@@ -22,17 +23,6 @@ std::uint64_t word_of(int pe, int which) {
   return 0x6d6573686d656d00u + (static_cast<std::uint64_t>(pe) << 8 ^ static_cast<unsigned>(which));
 }
 
-// Words that the host and the device both reach.
-struct PinnedWords {
-  explicit PinnedWords(std::size_t n)
-      : words(reinterpret_cast<std::uint64_t*>(
-            pin_memory(n * sizeof(std::uint64_t), hipHostMallocDefault))) {}
-  PinnedWords(const PinnedWords&) = delete;
-  PinnedWords& operator=(const PinnedWords&) = delete;
-  ~PinnedWords() { (void)hipHostFree(words); }
-  std::uint64_t* words;
-};
-
 // Whether a kernel reads what the processor has stored into a slab, in a place of PE `me` alone.
 // Two words, since one may have been there before.
 bool stores_arrive(std::byte* slab, int me, HostPath path, hipStream_t stream) {
@@ -42,9 +32,9 @@ bool stores_arrive(std::byte* slab, int me, HostPath path, hipStream_t stream) {
   }
   HostStores trial;
   trial.add(reinterpret_cast<std::byte*>(place), sizeof *place, path);
-  const PinnedWords pinned(2);
-  auto** const places = reinterpret_cast<std::uint64_t**>(pinned.words);
-  std::uint64_t* const found = pinned.words + 1;
+  const PinnedRoom pinned(2 * sizeof(std::uint64_t));
+  auto** const places = reinterpret_cast<std::uint64_t**>(pinned.get());
+  auto* const found = reinterpret_cast<std::uint64_t*>(places + 1);
   *places = place;
   for (const std::uint64_t stored : {word_of(me, kDataWord), std::uint64_t{0}}) {
     trial.try_store(reinterpret_cast<std::byte*>(place), &stored, sizeof stored);
@@ -79,9 +69,9 @@ std::optional<std::string> DeviceMemory::read_next(const Slab& slab, int which) 
 std::optional<std::string> DeviceMemory::read_all(const Slab& slab, int which,
                                                   hipStream_t stream) const {
   const auto n = static_cast<std::size_t>(peers_.n);
-  const PinnedWords pinned(2 * n);
-  auto** places = reinterpret_cast<std::uint64_t**>(pinned.words);
-  std::uint64_t* found = pinned.words + n;
+  const PinnedRoom pinned(2 * n * sizeof(std::uint64_t));
+  auto** places = reinterpret_cast<std::uint64_t**>(pinned.get());
+  auto* found = reinterpret_cast<std::uint64_t*>(places + n);
   const auto is_checked = [&](int pe) {
     return route_of_[static_cast<std::size_t>(pe)].for_kernels;
   };

@@ -299,10 +299,7 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (pe == peers_.me) continue;  // opening one's own handle is an error by design
     const auto index = static_cast<std::size_t>(pe);
-    const auto open = [&] {
-      const OnDevice current(route_of_[index].device);
-      return open_for_good(peers_.offer(pe).*range, &slab.copies[index]);
-    };
+    const auto open = [&] { return map(peers_.offer(pe).*range, pe, &slab.copies[index]); };
     hipError_t error = open();
     if (error != hipSuccess && kOpeningGivesAccess && leave_to_copies(pe)) error = open();
     if (error != hipSuccess) {
@@ -317,7 +314,6 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
 // From now on the memory of PE `pe` is reached from the device that it is on; false if it was
 // already, or that device is this PE's own, or not one of this process.
 bool DeviceMemory::leave_to_copies(int pe) {
-  (void)hipGetLastError();
   DeviceRoute& route = route_of_[static_cast<std::size_t>(pe)];
   const int theirs = local_number_of(peers_.offer(pe).bus_id);
   if (!route.for_kernels || theirs < 0 || theirs == device_) return false;

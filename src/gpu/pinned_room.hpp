@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pinned host memory, of any size, for data on its way from device memory to device memory by way
-// of the host.
+// Pinned host memory, of any size, that the host and the device both reach.
 // Invariant: a piece is one owner's at a time, and is kept for the next: to pin memory takes longer
-// than to use it. Called by collectives/.
+// than to use it. Called by collectives/ and start-up.
 #ifndef MESHMEM_GPU_PINNED_ROOM_HPP_
 #define MESHMEM_GPU_PINNED_ROOM_HPP_
 

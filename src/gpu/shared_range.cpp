@@ -19,20 +19,6 @@ hipError_t share(void* address, std::size_t bytes, SharedRange* out) {
   return hipIpcGetMemHandle(&out->handle, base);
 }
 
-static hipError_t open_allocation(const hipIpcMemHandle_t& handle, std::byte** base) {
-  void* memory = nullptr;
-  const hipError_t error = hipIpcOpenMemHandle(&memory, handle, hipIpcMemLazyEnablePeerAccess);
-  *base = static_cast<std::byte*>(memory);
-  return error;
-}
-
-hipError_t open_for_good(const SharedRange& range, std::byte** out) {
-  std::byte* base = nullptr;
-  const hipError_t error = open_allocation(range.handle, &base);
-  if (error == hipSuccess) *out = base + range.offset;
-  return error;
-}
-
 OpenRanges::Mapping* OpenRanges::find(const SharedRange& range, int pe) {
   for (Mapping& mapping : mappings_) {
     if (mapping.pe == pe && std::memcmp(&mapping.handle, &range.handle, sizeof range.handle) == 0)
@@ -45,10 +31,11 @@ hipError_t OpenRanges::open(const SharedRange& range, int pe, std::byte** out) {
   const std::lock_guard lock(mutex_);
   Mapping* mapping = find(range, pe);
   if (!mapping) {
-    std::byte* base = nullptr;
-    const hipError_t error = open_allocation(range.handle, &base);
+    void* base = nullptr;
+    const hipError_t error =
+        hipIpcOpenMemHandle(&base, range.handle, hipIpcMemLazyEnablePeerAccess);
     if (error != hipSuccess) return error;
-    mapping = &mappings_.emplace_back(Mapping{pe, range.handle, base, 0});
+    mapping = &mappings_.emplace_back(Mapping{pe, range.handle, static_cast<std::byte*>(base), 0});
   }
   ++mapping->users;
   *out = mapping->base + range.offset;

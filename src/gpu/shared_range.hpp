@@ -23,10 +23,8 @@ struct SharedRange {
 // Fills in what the others need to open `address`. hipErrorInvalidValue if it is no device memory.
 hipError_t share(void* address, std::size_t bytes, SharedRange* out);
 
-// Maps a range of another process on the current device, until this process ends.
-hipError_t open_for_good(const SharedRange& range, std::byte** out);
-
-// The allocations of other processes that are mapped here for as long as someone uses them.
+// The allocations of other processes that are mapped here for as long as someone uses them. Slabs
+// stay open.
 class OpenRanges {
  public:
   // On the current device. The same allocation of the same PE may be opened again.
