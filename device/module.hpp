@@ -17,7 +17,7 @@
 #include "shmem/module.h"
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-#include <hip/on_cpu/faults.h>
+#include <hip/on_cpu/for_meshmem.h>
 #endif
 
 namespace meshmem {

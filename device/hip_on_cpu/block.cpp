@@ -20,6 +20,7 @@
 #include <thread>
 #include <utility>
 
+#include "hip/on_cpu/for_meshmem.h"
 #include "launch.hpp"
 #include "process_state.hpp"
 

@@ -15,14 +15,14 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "errors.hpp"
-#include "hip/on_cpu/host_stores.h"
+#include "hip/on_cpu/for_meshmem.h"
 #include "hip/on_cpu/thread.h"
-#include "hip/on_cpu/wide_kernels.h"
 
 namespace hip_on_cpu {
 namespace {
@@ -155,55 +155,38 @@ void fill(hipDeviceProp_t& p, int device) {
   p.pciBusID = device + 1;
 }
 
-hipError_t attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute, int* value) {
+std::optional<int> attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute) {
   switch (attribute) {
     case hipDeviceAttributeWarpSize:
-      *value = p.warpSize;
-      break;
+      return p.warpSize;
     case hipDeviceAttributeMaxThreadsPerBlock:
-      *value = p.maxThreadsPerBlock;
-      break;
+      return p.maxThreadsPerBlock;
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
-      *value = static_cast<int>(p.sharedMemPerBlock);
-      break;
+      return static_cast<int>(p.sharedMemPerBlock);
     case hipDeviceAttributeMultiprocessorCount:
-      *value = p.multiProcessorCount;
-      break;
+      return p.multiProcessorCount;
     case hipDeviceAttributeClockRate:
     case hipDeviceAttributeWallClockRate:
-      *value = p.clockRate;
-      break;
+      return p.clockRate;
     case hipDeviceAttributeCooperativeLaunch:
-      *value = p.cooperativeLaunch;
-      break;
+      return p.cooperativeLaunch;
     case hipDeviceAttributePciDomainID:
-      *value = p.pciDomainID;
-      break;
+      return p.pciDomainID;
     case hipDeviceAttributePciBusId:
-      *value = p.pciBusID;
-      break;
+      return p.pciBusID;
     case hipDeviceAttributePciDeviceId:
-      *value = p.pciDeviceID;
-      break;
+      return p.pciDeviceID;
     case hipDeviceAttributeManagedMemory:
     case hipDeviceAttributeConcurrentManagedAccess:
     case hipDeviceAttributeUnifiedAddressing:
-      *value = 1;
-      break;
+      return 1;
     case hipDeviceAttributeComputeCapabilityMajor:
-      *value = p.major;
-      break;
+      return p.major;
     case hipDeviceAttributeComputeCapabilityMinor:
-      *value = p.minor;
-      break;
-    case hipDeviceAttributeHdpMemFlushCntl:
-      // As on ROCm, `value` is the place of a pointer, although its type says int.
-      std::memcpy(value, &flush_register, sizeof(flush_register));
-      break;
+      return p.minor;
     default:
-      return hipErrorInvalidValue;
+      return std::nullopt;
   }
-  return hipSuccess;
 }
 
 hipError_t check_device(const void* result, int device) {
@@ -286,13 +269,18 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
 
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
   host_only();
-  hipDeviceProp_t properties;
-  hipError_t error = check_device(value, device);
-  if (error == hipSuccess) {
-    fill(properties, device);
-    error = attribute_of(properties, attribute, value);
+  if (const hipError_t error = check_device(value, device); error != hipSuccess)
+    return remember(error);
+  if (attribute == hipDeviceAttributeHdpMemFlushCntl) {
+    // As on ROCm, `value` is the place of a pointer, although its type says int.
+    std::memcpy(value, &flush_register, sizeof(flush_register));
+    return hipSuccess;
   }
-  return remember(error);
+  hipDeviceProp_t properties;
+  fill(properties, device);
+  const std::optional<int> found = attribute_of(properties, attribute);
+  if (found) *value = *found;
+  return remember(found ? hipSuccess : hipErrorInvalidValue);
 }
 
 hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {

@@ -3,8 +3,6 @@
 // the end.
 // Invariant: only faults in kernels are spoken of; a signal that the program or a sanitizer handles
 // is left to it.
-#include "hip/on_cpu/faults.h"
-
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include <mutex>
 
 #include "block.hpp"
+#include "hip/on_cpu/for_meshmem.h"
 #include "launch.hpp"
 
 namespace hip_on_cpu {

@@ -6,7 +6,7 @@
 
 #include "block.hpp"
 #include "errors.hpp"
-#include "hip/on_cpu/host_stores.h"
+#include "hip/on_cpu/for_meshmem.h"
 #include "launch.hpp"
 #include "streams.hpp"
 

@@ -16,7 +16,7 @@
 #include "device/group.hpp"
 #include "device/launch.hpp"
 #if defined(MESHMEM_TARGET_IS_CPU)
-#include <hip/on_cpu/wide_kernels.h>
+#include <hip/on_cpu/for_meshmem.h>
 #endif
 
 namespace meshmem {

@@ -12,7 +12,7 @@
 
 #include "base/settings/environment.hpp"
 #if defined(MESHMEM_TARGET_CPU)
-#include <hip/on_cpu/host_stores.h>
+#include <hip/on_cpu/for_meshmem.h>
 #endif
 
 namespace meshmem {

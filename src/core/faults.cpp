@@ -18,7 +18,7 @@
 #include "memory/symmetric_heap.hpp"
 
 #if defined(MESHMEM_TARGET_CPU)
-#include <hip/on_cpu/faults.h>
+#include <hip/on_cpu/for_meshmem.h>
 #endif
 
 namespace meshmem {

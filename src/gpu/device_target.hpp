@@ -15,7 +15,7 @@
 
 #include "gpu/host_stores.hpp"
 #if defined(MESHMEM_TARGET_CPU)
-#include <hip/on_cpu/host_stores.h>
+#include <hip/on_cpu/for_meshmem.h>
 #endif
 
 namespace meshmem {
@@ -129,14 +129,10 @@ inline constexpr bool kQueriesEndCaptures = kDevicesAreAmd || kDevicesAreProcess
 
 // A stream of the current device whose work goes before that of others, where there are such.
 inline hipError_t create_urgent_stream(hipStream_t* stream) {
-#if defined(MESHMEM_TARGET_CPU)
-  return hipStreamCreateWithFlags(stream, hipStreamNonBlocking);
-#else
   int least = 0, greatest = 0;
   const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
   return error == hipSuccess ? hipStreamCreateWithPriority(stream, hipStreamNonBlocking, greatest)
                              : error;
-#endif
 }
 
 // A copy engine runs beside kernels, and carries more from GPU to GPU than their stores. AMD GPUs

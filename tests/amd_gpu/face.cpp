@@ -8,7 +8,7 @@
 
 #include "devices.hpp"
 #include "errors.hpp"
-#include "hip/on_cpu/host_stores.h"
+#include "hip/on_cpu/for_meshmem.h"
 #include "module.hpp"
 
 namespace amd_gpu {

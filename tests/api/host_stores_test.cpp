@@ -5,7 +5,7 @@
 // store overtakes work that a stream still has.
 // Invariant: without a large BAR the same counts are not 0, so that they tell. On the cpu target
 // alone, whose runtime counts kernels.
-#include <hip/on_cpu/host_stores.h>
+#include <hip/on_cpu/for_meshmem.h>
 
 #include <functional>
 

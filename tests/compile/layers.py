@@ -55,8 +55,7 @@ FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp"
                 "device/operations.hpp", "device/proxy_ring.hpp",
                 "device/located.hpp", "device/collectives/algorithms.hpp",
                 "device/collectives/algorithms.def"}
-HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/faults.h",
-                    "hip/on_cpu/host_stores.h"}
+HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/for_meshmem.h"}
 # The one public header that stands for the code inside kernels.
 KERNEL_API = "include/shmem/device.hpp"
 # Libraries of others that only some areas may know of.

@@ -11,7 +11,7 @@
 
 #include "own_stream.hpp"
 #if defined(MESHMEM_HIP_ON_CPU)
-#include <hip/on_cpu/host_stores.h>
+#include <hip/on_cpu/for_meshmem.h>
 #endif
 
 namespace meshmem {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "hip/on_cpu/faults.h"
+#include "hip/on_cpu/for_meshmem.h"
 #include "hip_on_cpu.hpp"
 
 namespace {

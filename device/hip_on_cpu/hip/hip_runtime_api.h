@@ -260,15 +260,6 @@ struct ThreadState;  // on_cpu/thread.h
 extern __thread ThreadState* current_thread __attribute__((tls_model("initial-exec")));
 inline bool in_kernel() { return current_thread != nullptr; }
 
-// Observes threads of kernels that have waited for over a millisecond, as far as they say for what.
-// say() is called now and then, first with null and then with its last answer; end() is called at
-// the end of the wait. `who` is the kernel, block and thread; since_ns is of the monotonic clock.
-struct WaitObserver {
-  void* (*say)(void* shown, const char* who, const void* awaited, std::uint64_t since_ns);
-  void (*end)(void* shown);
-};
-void observe_waits(const WaitObserver* observer);  // which lives as long as the process
-
 // Ends the process with a line that names the kernel and the routine that it called.
 [[noreturn]] void refuse_in_kernel(const char* routine);
 
