@@ -201,7 +201,13 @@ void declare_options(CLI::App& app, Options& options) {
   };
   app.formatter(std::make_shared<HelpText>());
   app.footer(kExamples);
-  app.set_version_flag("--version", "oshrun (meshmem) " MESHMEM_VERSION, "Print the version");
+  // CLI11 would show its own help only once the values of all other options are right.
+  app.set_help_flag();
+  app.add_flag_callback(
+         "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help message and exit")
+      ->trigger_on_parse();
+  app.set_version_flag("--version", "oshrun (meshmem) " MESHMEM_VERSION, "Print the version")
+      ->trigger_on_parse();
   add(
       "-n", [&](Text text) { options.pes = parse_count(text, "-n", "PEs"); },
       "Number of PEs (also -np, --np); by default one per usable core")

@@ -122,6 +122,7 @@ class Options(launching.LaunchTest):
         for option in ("-help", "-h"):
             self.assertEqual((self.oshrun(option).status, self.oshrun(option).out),
                              (0, result.out), option)
+        self.assertEqual(self.oshrun("-n", "x", "--help").out, result.out)
         self.assertNotIn("fake", result.out)
         self.assertLessEqual(max(len(line) for line in result.out.splitlines()), 100)
 
