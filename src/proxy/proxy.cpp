@@ -40,7 +40,7 @@ constexpr microseconds kPausesBesideCollectives{20};
 
 Proxy* awake;  // there is one in a process
 
-constexpr const char* kRoutine = "a routine called in a kernel";
+constexpr const char* kRoutine = "a routine called in a kernel or on a stream";
 
 std::byte* address_in(std::uint64_t word) { return reinterpret_cast<std::byte*>(word); }
 
