@@ -106,20 +106,8 @@ class NewTeams {
 };
 
 // WRAP(whole name, op, result, parameters, arguments) for each routine; WRAP is the reader's own.
-#define MESHMEM_WRAP_ROW(name, op, E, result, params, args) \
-  WRAP(shmem_##name, op, result, params, args)
-#define MESHMEM_WRAP_ROW_CTX(name, op, E, result, params, args) \
-  WRAP(shmem_##name, op, result, params, args)                  \
-  WRAP(shmem_ctx_##name, op, result, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args)
-#define MESHMEM_WRAP_ROW_NAMED(name, op, E, result, params, args) \
-  WRAP(name, op, result, params, args)
-#define MESHMEM_WRAP_ROW_EXTENSION(name, op, E, result, params, args) \
-  WRAP(shmemx_##name, op, result, params, args)
-#define MESHMEM_WRAP_ROW_ON_STREAM(name, op, E, result, params, args) \
-  WRAP(shmemx_##name##_on_stream, op, result, MESHMEM_WITH_STREAM params, MESHMEM_PASS_STREAM args)
-#define MESHMEM_WRAP_ALL_ROUTINES                                                         \
-  MESHMEM_TRACED_ROUTINES(MESHMEM_WRAP_ROW, MESHMEM_WRAP_ROW_CTX, MESHMEM_WRAP_ROW_NAMED, \
-                          MESHMEM_WRAP_ROW_EXTENSION, MESHMEM_WRAP_ROW_ON_STREAM)
+#define ROUTINE(name, op, E, result, params, args) WRAP(name, op, result, params, args)
+#define MESHMEM_WRAP_ALL_ROUTINES MESHMEM_TRACED_ROUTINES
 
 }  // namespace meshmem::tracing
 

@@ -77,18 +77,9 @@ Routine own_work(std::string_view name) {
 // Made when it is first asked: compilers count their steps, and some stop before the end of it.
 const Routine* make_table() {
   static const Routine table[] = {
-#define ROW(name, op, E, result, params, args) make<E>("shmem_" #name, #op),
-#define ROW_CTX(name, op, E, result, params, args) \
-  make<E>("shmem_" #name, #op), make<E>("shmem_ctx_" #name, #op),
-#define ROW_NAMED(name, op, E, result, params, args) make<E>(#name, #op),
-#define ROW_EXTENSION(name, op, E, result, params, args) make<E>("shmemx_" #name, #op),
-#define ROW_ON_STREAM(name, op, E, result, params, args) make<E>("shmemx_" #name "_on_stream", #op),
-      MESHMEM_TRACED_ROUTINES(ROW, ROW_CTX, ROW_NAMED, ROW_EXTENSION, ROW_ON_STREAM)
-#undef ROW
-#undef ROW_CTX
-#undef ROW_NAMED
-#undef ROW_EXTENSION
-#undef ROW_ON_STREAM
+#define ROUTINE(name, op, E, result, params, args) make<E>(#name, #op),
+      MESHMEM_TRACED_ROUTINES
+#undef ROUTINE
           make<void>("shmem_global_exit", "global_exit"),
       own_work("(take in messages)"),
       own_work("(serve kernels)"),

@@ -46,26 +46,27 @@ struct Routine {
   bool tests;      // a wait that does not wait
 };
 
-// MESHMEM_TRACED_ROUTINES(F): F(whole name, op, E, result, params, args) for every routine.
-#define MESHMEM_TRACED_ROUTINES(STANDARD, STANDARD_CTX, NAMED, EXTENSION, ON_STREAM) \
-  MESHMEM_ALL_ROUTINES(STANDARD_CTX, STANDARD)                                       \
-  MESHMEM_DEPRECATED(STANDARD)                                                       \
-  MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(STANDARD)                                       \
-  MESHMEM_DEPRECATED_NAMES(NAMED)                                                    \
-  MESHMEM_ALL_EXTENSIONS(EXTENSION, ON_STREAM)
+// ROUTINE(whole name, op, E, result, params, args) for every routine; ROUTINE is the reader's own.
+#define MESHMEM_ROUTINE(name, ...) ROUTINE(shmem_##name, __VA_ARGS__)
+#define MESHMEM_ROUTINE_CTX(name, op, E, result, params, args) \
+  ROUTINE(shmem_##name, op, E, result, params, args)           \
+  ROUTINE(shmem_ctx_##name, op, E, result, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args)
+#define MESHMEM_ROUTINE_NAMED(...) ROUTINE(__VA_ARGS__)
+#define MESHMEM_ROUTINE_EXTENSION(name, ...) ROUTINE(shmemx_##name, __VA_ARGS__)
+#define MESHMEM_ROUTINE_ON_STREAM(name, op, E, result, params, args)            \
+  ROUTINE(shmemx_##name##_on_stream, op, E, result, MESHMEM_WITH_STREAM params, \
+          MESHMEM_PASS_STREAM args)
+#define MESHMEM_TRACED_ROUTINES                              \
+  MESHMEM_ALL_ROUTINES(MESHMEM_ROUTINE_CTX, MESHMEM_ROUTINE) \
+  MESHMEM_DEPRECATED(MESHMEM_ROUTINE)                        \
+  MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_ROUTINE)        \
+  MESHMEM_DEPRECATED_NAMES(MESHMEM_ROUTINE_NAMED)            \
+  MESHMEM_ALL_EXTENSIONS(MESHMEM_ROUTINE_EXTENSION, MESHMEM_ROUTINE_ON_STREAM)
 
 enum Number : std::uint16_t {
-#define NUMBER(name, op, E, result, params, args) k_shmem_##name,
-#define NUMBER_CTX(name, op, E, result, params, args) k_shmem_##name, k_shmem_ctx_##name,
-#define NUMBER_NAMED(name, op, E, result, params, args) k_##name,
-#define NUMBER_EXTENSION(name, op, E, result, params, args) k_shmemx_##name,
-#define NUMBER_ON_STREAM(name, op, E, result, params, args) k_shmemx_##name##_on_stream,
-  MESHMEM_TRACED_ROUTINES(NUMBER, NUMBER_CTX, NUMBER_NAMED, NUMBER_EXTENSION, NUMBER_ON_STREAM)
-#undef NUMBER
-#undef NUMBER_CTX
-#undef NUMBER_NAMED
-#undef NUMBER_EXTENSION
-#undef NUMBER_ON_STREAM
+#define ROUTINE(name, op, E, result, params, args) k_##name,
+  MESHMEM_TRACED_ROUTINES
+#undef ROUTINE
       k_shmem_global_exit,
   // No routines: the rows of OwnWork, in its order.
   k_take_in_messages,
