@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
-#include <unordered_map>
 
 #include "tools/tracing/timeline.hpp"
 
@@ -21,16 +19,7 @@ constexpr int kAnyPe = -1;                    // of a lock
 struct Variable {
   int pe;
   Place place;
-  auto key() const { return std::tuple(pe, place.area, place.offset); }
-  bool operator==(const Variable&) const = default;
-};
-
-struct HashOfVariable {
-  std::size_t operator()(const Variable& variable) const {
-    return (variable.place.offset * 8 + static_cast<std::size_t>(variable.place.area)) *
-               0x9e3779b97f4a7c15u +
-           static_cast<std::size_t>(variable.pe);
-  }
+  auto operator<=>(const Variable&) const = default;
 };
 
 // The stored value, where that is known.
@@ -43,12 +32,7 @@ struct Updates {
   std::vector<Update> all;  // in the order in which they began
   std::size_t used = 0;     // those before have ended a wait, or came before one that has
 };
-using UpdatesOf = std::unordered_map<Variable, Updates, HashOfVariable>;
-
-bool adds(const Record& record) {
-  return record.comparison == SHMEM_SIGNAL_ADD ||
-         routine(record.routine).name.find("signal_add") != std::string_view::npos;
-}
+using UpdatesOf = std::map<Variable, Updates>;
 
 // Of a span that stores into one variable of another PE: the address and, if it is known, the
 // value.
@@ -60,7 +44,7 @@ std::optional<Stored> stored_by(const Span& span) {
   const Record& record = *span.record;
   const Kind kind = span.what().kind;
   if (kind == Kind::put_signal || kind == Kind::signal)
-    return Stored{record.other, adds(record) ? std::nullopt : std::optional(record.value)};
+    return Stored{record.other, span.adds() ? std::nullopt : std::optional(record.value)};
   if (kind == Kind::set) return Stored{record.dest, record.value};
   if (kind == Kind::put || kind == Kind::update) return Stored{record.dest, std::nullopt};
   return std::nullopt;
@@ -85,23 +69,8 @@ bool holds(Word left, int comparison, Word right) {
   return true;
 }
 
-std::uint64_t widened(std::uint64_t value, const Routine& what) {
-  const int unused_bits = 64 - 8 * std::clamp<int>(what.element_bytes, 1, 8);
-  if (what.is_signed)
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value << unused_bits) >>
-                                      unused_bits);
-  return value << unused_bits >> unused_bits;
-}
-
 bool has_op(const Span& span, std::string_view part) {
   return span.what().name.find(part) != std::string_view::npos;
-}
-
-// Signals are 64 bits without a sign, though their row names no type.
-Routine type_of_wait(const Span& wait) {
-  Routine what = wait.what();
-  if (what.element_bytes == 0) what.element_bytes = 8;
-  return what;
 }
 
 int comparison_of(const Span& wait) {
@@ -111,10 +80,9 @@ int comparison_of(const Span& wait) {
 
 bool is_met_by(const Span& wait, std::uint64_t value) {
   if (has_op(wait, "_vector")) return true;  // its values are not recorded
-  const Routine what = type_of_wait(wait);
-  const std::uint64_t left = widened(value, what), right = widened(wait.record->value, what);
+  const std::uint64_t left = wait.widened(value), right = wait.widened(wait.record->value);
   const int comparison = comparison_of(wait);
-  return what.is_signed
+  return wait.what().is_signed
              ? holds(static_cast<std::int64_t>(left), comparison, static_cast<std::int64_t>(right))
              : holds(left, comparison, right);
 }
@@ -125,9 +93,7 @@ class Causes {
 
   void find() {
     collect();
-    std::stable_sort(waits_.begin(), waits_.end(), [&](std::uint32_t left, std::uint32_t right) {
-      return at(left).end_ns < at(right).end_ns;
-    });
+    std::ranges::stable_sort(waits_, {}, [&](std::uint32_t index) { return at(index).end_ns; });
     for (const std::uint32_t wait : waits_) find_store(at(wait));
     for (const std::uint32_t wait : lock_waits_) find_release(at(wait));
     for (auto& [key, calls] : collectives_) find_last(calls);
@@ -137,21 +103,17 @@ class Causes {
   using CallsByPe = std::map<int, std::vector<std::uint32_t>>;
 
   Span& at(std::uint32_t index) { return timeline_.spans[index]; }
-  void sort_by_begin(std::vector<std::uint32_t>& spans) {
-    std::stable_sort(spans.begin(), spans.end(), [&](std::uint32_t left, std::uint32_t right) {
-      return at(left).begin_ns < at(right).begin_ns;
-    });
-  }
+  std::int64_t begin_of(std::uint32_t index) const { return timeline_.spans[index].begin_ns; }
 
   void collect() {
     for (std::uint32_t index = 0; index < timeline_.spans.size(); ++index) collect(index);
     for (UpdatesOf* updates : {&stores_, &releases_})
       for (auto& [variable, found] : *updates)
-        std::stable_sort(found.all.begin(), found.all.end(), [&](const Update& a, const Update& b) {
-          return at(a.span).begin_ns < at(b.span).begin_ns;
-        });
+        std::ranges::stable_sort(found.all, {},
+                                 [&](const Update& update) { return begin_of(update.span); });
     for (auto& [key, calls] : collectives_)
-      for (auto& [pe, of_pe] : calls) sort_by_begin(of_pe);
+      for (auto& [pe, of_pe] : calls)
+        std::ranges::stable_sort(of_pe, {}, [&](std::uint32_t index) { return begin_of(index); });
   }
 
   void collect(std::uint32_t index) {
@@ -199,7 +161,7 @@ class Causes {
   // The variables that may have ended the wait.
   std::vector<Variable> variables_of(const Span& wait) const {
     const Record& record = *wait.record;
-    const std::uint64_t bytes = type_of_wait(wait).element_bytes;
+    const std::uint64_t bytes = wait.what().element_bytes;
     std::uint64_t first = 0, n = 1;
     if (wait.what().kind == Kind::wait_many) {
       n = std::min<std::uint64_t>(record.count, kMostVariables);
@@ -219,7 +181,7 @@ class Causes {
       const auto found = stores_.find(variable);
       if (found == stores_.end()) continue;
       const Update* update = use_store(found->second, wait);
-      if (update && (!last || at(update->span).begin_ns > at(last->span).begin_ns)) last = update;
+      if (update && (!last || begin_of(update->span) > begin_of(last->span))) last = update;
     }
     if (last) blame(wait, last->span, wait.end_ns - wait.begin_ns);
   }
@@ -230,7 +192,7 @@ class Causes {
     const Update* found = nullptr;
     for (std::size_t i = updates.used; i < updates.all.size(); ++i) {
       const Update& update = updates.all[i];
-      if (at(update.span).begin_ns > wait.end_ns) break;
+      if (begin_of(update.span) > wait.end_ns) break;
       const bool is_known_end = update.value && is_met_by(wait, *update.value);
       if (is_known_end || !update.value) found = &update;
       if (is_known_end) break;
@@ -261,13 +223,12 @@ class Causes {
     for (const auto& [pe, of_pe] : calls) most = std::max(most, of_pe.size());
     for (std::size_t number = 0; number < most; ++number) {
       std::vector<std::uint32_t> together;
-      int missing = -1;
+      int missing = -1;  // the first PE that has not called
       for (const auto& [pe, of_pe] : calls) {
-        if (number < of_pe.size()) {
+        if (number < of_pe.size())
           together.push_back(of_pe[number]);
-        } else if (missing < 0) {
+        else if (missing < 0)
           missing = pe;
-        }
       }
       if (!is_one_call(together)) return;
       missing < 0 ? blame_last(together) : blame_missing(together, missing);
@@ -285,10 +246,8 @@ class Causes {
     if (first.what().kind == Kind::broadcast)
       for (const std::uint32_t index : together)
         if (at(index).pe == first.record->pe) return index;
-    return *std::max_element(together.begin(), together.end(),
-                             [&](std::uint32_t left, std::uint32_t right) {
-                               return at(left).begin_ns < at(right).begin_ns;
-                             });
+    return *std::ranges::max_element(together, {},
+                                     [&](std::uint32_t index) { return begin_of(index); });
   }
 
   void blame_last(const std::vector<std::uint32_t>& together) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace meshmem::tracing {
 namespace {
@@ -20,62 +21,58 @@ namespace {
 constexpr std::size_t kLargestBlock = 256 << 10, kSmallestBlock = 4 << 10;
 constexpr std::uint64_t kEnd = UINT64_MAX;
 
+// The block follows the desk.
 struct Desk {
+  std::size_t block_bytes;
   std::uint64_t bytes;    // of this PE's part
   std::uint64_t request;  // 1 + the block that PE 0 wants, or kEnd
   std::uint64_t ready;    // in PE 0: 1 + the block that is there
-};
-
-// The block follows the desk.
-struct Room {
-  Desk* desk = nullptr;
-  std::size_t block_bytes = 0;
-  std::byte* block() const { return reinterpret_cast<std::byte*>(desk + 1); }
+  std::byte* block() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 // All PEs get the same, or none.
-Room take_room() {
+Desk* make_desk(std::uint64_t bytes_of_part) {
   for (std::size_t bytes = kLargestBlock; bytes >= kSmallestBlock; bytes /= 2)
     if (void* at = pshmem_malloc_with_hints(sizeof(Desk) + bytes, SHMEMX_MALLOC_HOST))
-      return {static_cast<Desk*>(at), bytes};
-  return {};
+      return new (at) Desk{.block_bytes = bytes, .bytes = bytes_of_part, .request = 0, .ready = 0};
+  return nullptr;
 }
 
-void serve(const Room& room, int fd) {
+void serve(Desk& desk, int fd) {
   for (std::uint64_t served = 0;;) {
-    pshmem_uint64_wait_until(&room.desk->request, SHMEM_CMP_NE, served);
-    served = pshmem_uint64_atomic_fetch(&room.desk->request, pshmem_my_pe());
+    pshmem_uint64_wait_until(&desk.request, SHMEM_CMP_NE, served);
+    served = pshmem_uint64_atomic_fetch(&desk.request, pshmem_my_pe());
     if (served == kEnd) return;
-    const std::size_t begin = (served - 1) * room.block_bytes;
-    if (pread(fd, room.block(), room.block_bytes, static_cast<off_t>(begin)) < 0)
-      std::memset(room.block(), 0, room.block_bytes);
+    const std::size_t begin = (served - 1) * desk.block_bytes;
+    if (pread(fd, desk.block(), desk.block_bytes, static_cast<off_t>(begin)) < 0)
+      std::memset(desk.block(), 0, desk.block_bytes);
     pshmem_quiet();
-    pshmem_uint64_atomic_set(&room.desk->ready, served, 0);
+    pshmem_uint64_atomic_set(&desk.ready, served, 0);
   }
 }
 
-PartCopy fetch(const Room& room, int pe, const std::string& folder) {
-  const std::size_t bytes = pshmem_uint64_g(&room.desk->bytes, pe);
+PartCopy fetch(Desk& desk, int pe, const std::string& folder) {
+  const std::size_t bytes = pshmem_uint64_g(&desk.bytes, pe);
   PartCopy copy = PartCopy::of_bytes(bytes, folder);
   const std::span<std::byte> to = copy.bytes();
-  room.desk->ready = 0;
-  for (std::size_t begin = 0; begin < to.size(); begin += room.block_bytes) {
-    const std::uint64_t request = 1 + begin / room.block_bytes;
-    pshmem_uint64_atomic_set(&room.desk->request, request, pe);
-    pshmem_uint64_wait_until(&room.desk->ready, SHMEM_CMP_EQ, request);
-    pshmem_getmem(to.data() + begin, room.block(), std::min(room.block_bytes, to.size() - begin),
+  desk.ready = 0;
+  for (std::size_t begin = 0; begin < to.size(); begin += desk.block_bytes) {
+    const std::uint64_t request = 1 + begin / desk.block_bytes;
+    pshmem_uint64_atomic_set(&desk.request, request, pe);
+    pshmem_uint64_wait_until(&desk.ready, SHMEM_CMP_EQ, request);
+    pshmem_getmem(to.data() + begin, desk.block(), std::min(desk.block_bytes, to.size() - begin),
                   pe);
   }
-  pshmem_uint64_atomic_set(&room.desk->request, kEnd, pe);
+  pshmem_uint64_atomic_set(&desk.request, kEnd, pe);
   return copy;
 }
 
-std::vector<PartCopy> fetch_all(const Room& room, const TraceJob& job, int fd) {
+std::vector<PartCopy> fetch_all(Desk& desk, const TraceJob& job, int fd) {
   const std::size_t slash = job.file.rfind('/');
   const std::string folder(slash == job.file.npos ? "." : job.file.substr(0, slash + 1));
   std::vector<PartCopy> parts;
   parts.push_back(PartCopy::of_file(fd));
-  for (int pe = 1; pe < job.n_pes; ++pe) parts.push_back(fetch(room, pe, folder));
+  for (int pe = 1; pe < job.n_pes; ++pe) parts.push_back(fetch(desk, pe, folder));
   return parts;
 }
 
@@ -113,23 +110,23 @@ PartCopy PartCopy::of_bytes(std::size_t bytes, const std::string& folder) {
   return copy;
 }
 
-bool gather_parts(const TraceJob& job, int fd, const UseParts& use, std::string& error) {
-  const Room room = take_room();
-  if (!room.desk) {
+bool gather_parts(const TraceJob& job, int fd, UseParts* use, std::string& error) {
+  Desk* const made = make_desk(bytes_of_file(fd));
+  if (!made) {
     error = "the symmetric heap is full";
     return false;
   }
-  *room.desk = {.bytes = bytes_of_file(fd), .request = 0, .ready = 0};
+  Desk& desk = *made;
   pshmem_team_sync(SHMEM_TEAM_WORLD);
   if (job.pe == 0) {
-    error = use(fetch_all(room, job, fd));
-    room.desk->ready = error.empty() ? 1 : 0;
+    error = use(fetch_all(desk, job, fd));
+    desk.ready = error.empty() ? 1 : 0;
   } else {
-    serve(room, fd);
+    serve(desk, fd);
   }
   pshmem_team_sync(SHMEM_TEAM_WORLD);
-  const bool is_well = pshmem_uint64_g(&room.desk->ready, 0) == 1;
-  pshmem_free(room.desk);
+  const bool is_well = pshmem_uint64_g(&desk.ready, 0) == 1;
+  pshmem_free(made);
   return is_well;
 }
 

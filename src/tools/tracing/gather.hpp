@@ -6,7 +6,6 @@
 #ifndef MESHMEM_TOOLS_TRACING_GATHER_HPP_
 #define MESHMEM_TOOLS_TRACING_GATHER_HPP_
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,8 +33,8 @@ class PartCopy {
 
 // PE 0 calls `use` with the parts by PE; its answer, "" or what went wrong, is PE 0's here. All get
 // whether nothing went wrong.
-using UseParts = std::function<std::string(const std::vector<PartCopy>&)>;
-bool gather_parts(const TraceJob& job, int fd, const UseParts& use, std::string& error);
+using UseParts = std::string(const std::vector<PartCopy>&);
+bool gather_parts(const TraceJob& job, int fd, UseParts* use, std::string& error);
 
 }  // namespace meshmem::tracing
 

@@ -76,41 +76,35 @@ void count_slow_ways() {
 }
 
 void record_init(const TraceJob& job) {
-  unsigned number = 0;
-  while (routine(number).name != job.init) ++number;
-  Record* record = begin_call_at(static_cast<Number>(number), job.init_begin);
-  record->pe = -1;
-  record->other = kWorldKey;
-  end_call(record);
+  Record record{};
+  while (routine(record.routine).name != job.init) ++record.routine;
+  record.pe = -1;
+  record.other = kWorldKey;
+  record_since(job.init_begin, record);
 }
 
-std::string write_trace(const std::vector<std::span<std::byte>>& parts, const std::string& file) {
+Timeline make_timeline(const std::vector<PartCopy>& copies) {
+  std::vector<std::span<std::byte>> parts;
+  for (const PartCopy& copy : copies) parts.push_back(copy.bytes());
   Timeline timeline = read_parts(parts);
   find_causes(timeline);
-  return write_json(timeline, file) ? "" : fmt::format("cannot write it: {}", std::strerror(errno));
-}
-
-std::uint64_t calls_left_out(const std::vector<std::span<std::byte>>& parts) {
-  std::uint64_t calls = 0;
-  for (const std::span<std::byte> part : parts)
-    if (part.size() >= kHeaderBytes)
-      calls += reinterpret_cast<const PartHeader*>(part.data())->left_out;
-  return calls;
+  return timeline;
 }
 
 std::string join_parts(const std::vector<PartCopy>& copies) {
-  std::vector<std::span<std::byte>> parts;
-  for (const PartCopy& copy : copies) {
+  for (const PartCopy& copy : copies)
     if (copy.bytes().empty()) return "there is no room on the disk for the parts of all PEs";
-    parts.push_back(copy.bytes());
-  }
-  std::string error = write_trace(parts, traced_file);
-  if (const std::uint64_t calls = calls_left_out(parts); error.empty() && calls > 0)
+  const Timeline timeline = make_timeline(copies);
+  if (!write_json(timeline, traced_file))
+    return fmt::format("cannot write it: {}", std::strerror(errno));
+  std::uint64_t left_out = 0;
+  for (const PartHeader* header : timeline.pes) left_out += header ? header->left_out : 0;
+  if (left_out > 0)
     traced_job.print_line(fmt::format(
         "MESHMEM_TRACE={}: the trace is full, and {} later calls are not in it; shmem_pcontrol(0) "
         "and shmem_pcontrol(1) choose what is recorded",
-        traced_file, calls));
-  return error;
+        traced_file, left_out));
+  return {};
 }
 
 }  // namespace
@@ -163,17 +157,14 @@ void leave_trace() {
 // FILE.pe0.part, FILE.pe1.part, ... to FILE. The number of parts, or -1 and errno.
 int join_files(const char* file) {
   std::vector<PartCopy> copies;
-  std::vector<std::span<std::byte>> parts;
   for (const std::string& path : paths_of_parts(file)) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0) continue;
     copies.push_back(PartCopy::of_file(fd));
-    parts.push_back(copies.back().bytes());
     ::close(fd);
   }
-  Timeline timeline = read_parts(parts);
+  const Timeline timeline = make_timeline(copies);
   if (timeline.spans.empty()) return 0;
-  find_causes(timeline);
   if (!write_json(timeline, file)) return -1;
   int n = 0;
   for (const PartHeader* header : timeline.pes) n += header != nullptr;

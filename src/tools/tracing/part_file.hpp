@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 
 #include "base/hooks/trace_job.hpp"
 
@@ -70,6 +72,12 @@ struct PartHeader {
   std::uint32_t n_teams;
   TeamName teams[kTeams];
 };
+// The text of such a field, whether or not it ends in a 0.
+template <std::size_t bytes>
+std::string_view text_of(const char (&field)[bytes]) {
+  return {field, strnlen(field, bytes)};
+}
+
 inline constexpr std::size_t kHeaderBytes = 16 << 10;
 static_assert(sizeof(PartHeader) <= kHeaderBytes);
 

@@ -197,7 +197,6 @@ std::string open_part(const TraceJob& job, const std::string& path) {
 int part_fd() { return part.fd; }
 PartHeader& part_header() { return *part.header; }
 void note_moment() { part.header->last = moment(TraceMoment::now_exactly()); }
-const std::string& part_path() { return part.path; }
 void record_calls(bool enabled) { recorded_part = enabled && part.fd >= 0 ? parts : 0; }
 
 void stop_recording() {
@@ -231,26 +230,24 @@ Record* begin_call(Number routine) {
   return record;
 }
 
-Record* begin_call_at(Number routine, const TraceMoment& begin) {
-  Record* record = begin_call(routine);
-  record->begin = moment(begin).ticks;
-  return record;
-}
-
 void end_call(Record* record) { record->end = ticks(); }
 
 void record_on(Track& of, const Record& record) { fill(*next_record(of), record); }
 bool is_recording() { return recorded_part.load(std::memory_order_relaxed) != 0; }
 std::uint64_t now_in_ticks() { return ticks(); }
 
+void record_since(const TraceMoment& begin, Record record) {
+  record.begin = moment(begin).ticks;
+  record.end = ticks();
+  record_on(track, record);
+}
+
 void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands) {
   Record record{};
   record.routine = static_cast<Number>(k_take_in_messages + static_cast<unsigned>(what));
   record.count = commands;
   record.pe = -1;
-  record.begin = moment(begin).ticks;
-  record.end = ticks();
-  record_on(track, record);
+  record_since(begin, record);
 }
 
 void end_polling_call(Record* record) {

@@ -20,8 +20,7 @@ namespace meshmem::tracing {
 std::string open_part(const TraceJob& job, const std::string& path);  // "" or why not
 int part_fd();
 PartHeader& part_header();
-void note_moment();  // so that ticks can be told in ns
-const std::string& part_path();
+void note_moment();     // so that ticks can be told in ns
 void stop_recording();  // the call of this thread that is under way ends now
 void close_part(bool remove);
 void record_calls(bool enabled);  // shmem_pcontrol
@@ -29,7 +28,6 @@ void say_what_is_left();          // in a line, where the trace is not to be joi
 
 // Of a call of this thread, whose record has its routine and begin, and its end.
 Record* begin_call(Number routine);
-Record* begin_call_at(Number routine, const TraceMoment& begin);
 void end_call(Record* record);
 // Where programs call the routine in loops: calls that find the same are one record.
 void end_polling_call(Record* record);
@@ -47,6 +45,8 @@ void record_on(Track& track, const Record& record);
 bool is_recording();
 std::uint64_t now_in_ticks();
 
+// Records a call of this thread that has begun at `begin` and ends now.
+void record_since(const TraceMoment& begin, Record record);
 // Records what a thread of the library has done since `begin`.
 void record_own_work(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
 

@@ -52,16 +52,11 @@ std::int64_t on_one_clock(const PartHeader& header, const PartHeader& clock, std
   return at_ns + start.offset_ns + static_cast<std::int64_t>(change * std::clamp(share, 0.0, 1.0));
 }
 
-std::string text_of(const char* text, std::size_t most) {
-  return std::string(text, strnlen(text, most));
-}
-
 void add_thread(Timeline& timeline, int pe, const ChunkHeader& chunk) {
   const bool is_known = std::any_of(
       timeline.threads.begin(), timeline.threads.end(),
       [&](const Thread& thread) { return thread.pe == pe && thread.number == chunk.thread; });
-  if (!is_known)
-    timeline.threads.push_back({pe, chunk.thread, text_of(chunk.name, sizeof chunk.name)});
+  if (!is_known) timeline.threads.push_back({pe, chunk.thread, std::string(text_of(chunk.name))});
 }
 
 void add_chunk(Timeline& timeline, const PartHeader& header, const PartHeader& clock,
@@ -109,6 +104,20 @@ bool is_in(const TraceRange& range, std::uint64_t address) {
 }
 
 }  // namespace
+
+bool Span::adds() const {
+  return record->comparison == SHMEM_SIGNAL_ADD ||
+         what().name.find("signal_add") != std::string_view::npos;
+}
+
+std::uint64_t Span::widened(std::uint64_t value) const {
+  const int bytes = what().element_bytes;
+  const int unused_bits = bytes == 0 ? 0 : 64 - 8 * std::min(bytes, 8);
+  if (what().is_signed)
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value << unused_bits) >>
+                                      unused_bits);
+  return value << unused_bits >> unused_bits;
+}
 
 Place Timeline::place_of(int pe, std::uint64_t address) const {
   const PartHeader& header = *pes[static_cast<std::size_t>(pe)];

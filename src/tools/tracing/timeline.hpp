@@ -6,6 +6,7 @@
 #ifndef MESHMEM_TOOLS_TRACING_TIMELINE_HPP_
 #define MESHMEM_TOOLS_TRACING_TIMELINE_HPP_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,7 +24,7 @@ enum class Area : std::uint8_t { elsewhere, heap, statics, device_heap };
 struct Place {
   Area area = Area::elsewhere;
   std::uint64_t offset = 0;
-  bool operator==(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;
 };
 
 struct Span {
@@ -40,6 +41,9 @@ struct Span {
   const Routine& what() const { return routine(record->routine); }
   // The host's call of a routine on a stream, which puts it there and returns.
   bool is_enqueued() const { return what().on_stream && !record->by_stream; }
+  bool adds() const;  // to a signal, which others set
+  // A value of the routine's type, or of a signal, in 64 bits.
+  std::uint64_t widened(std::uint64_t value) const;
 };
 
 struct Thread {

@@ -21,6 +21,13 @@ constexpr std::size_t kBytesAtOnce = 1 << 20;
 constexpr std::string_view kComparisons[] = {"==", "!=", ">", "<=", "<", ">="};
 constexpr std::string_view kAreas[] = {"", "heap", "statics", "device heap"};
 
+// In the order of Kind.
+constexpr std::string_view kCategories[] = {
+    "other",    "transfer",   "transfer", "signal", "transfer",   "variable",
+    "variable", "variable",   "wait",     "wait",   "collective", "collective",
+    "memory",   "collective", "order",    "lock",   "lock",       "library"};
+static_assert(std::size(kCategories) == static_cast<std::size_t>(Kind::own_work) + 1);
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -72,10 +79,9 @@ class JsonFile {
     for (std::size_t pe = 0; pe < timeline_.pes.size(); ++pe) {
       const PartHeader* header = timeline_.pes[pe];
       if (!header) continue;
-      const std::string host(header->host, strnlen(header->host, sizeof header->host));
       begin_event();
       add("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}}", pe,
-          quoted(fmt::format("PE {} on {}", pe, host)));
+          quoted(fmt::format("PE {} on {}", pe, text_of(header->host))));
       begin_event();
       add("{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{},"
           "\"args\":{{\"sort_index\":{}}}}}",
@@ -109,8 +115,9 @@ class JsonFile {
     add("{{\"ph\":\"X\",\"name\":\"{}{}\",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
         "\"dur\":{:.3f},\"args\":{{",
         span.what().name, span.record->by_stream ? " (runs)" : "",
-        span.is_enqueued() ? "enqueue" : category_of(span.what().kind), span.pe, span.thread,
-        time(span.begin_ns), static_cast<double>(span.end_ns - span.begin_ns) / 1000);
+        span.is_enqueued() ? "enqueue" : kCategories[static_cast<std::size_t>(span.what().kind)],
+        span.pe, span.thread, time(span.begin_ns),
+        static_cast<double>(span.end_ns - span.begin_ns) / 1000);
     has_argument_ = false;
     write_arguments(span);
     if (span.waited_for >= 0) {
@@ -138,14 +145,11 @@ class JsonFile {
     }
   }
   void add_value(std::string_view name, const Span& span, std::uint64_t value) {
-    const Routine& what = span.what();
-    if (what.is_float) return;
-    const int unused = 64 - 8 * (what.element_bytes ? std::min<int>(what.element_bytes, 8) : 8);
-    if (what.is_signed) {
-      add_argument(name, "{}", static_cast<std::int64_t>(value << unused) >> unused);
-    } else {
-      add_argument(name, "{}", value << unused >> unused);
-    }
+    if (span.what().is_float) return;
+    if (span.what().is_signed)
+      add_argument(name, "{}", static_cast<std::int64_t>(span.widened(value)));
+    else
+      add_argument(name, "{}", span.widened(value));
   }
   // And since that call began: with one core for both, the time to wake up.
   void add_cause(const Span& span) {
@@ -170,42 +174,7 @@ class JsonFile {
     const auto n = std::min<std::size_t>(header.n_teams, PartHeader::kTeams);
     for (const TeamName& team : std::span(header.teams, n))
       if (team.key == span.record->other)
-        return add_argument("team", "{}",
-                            quoted({team.members, strnlen(team.members, sizeof team.members)}));
-  }
-
-  static std::string_view category_of(Kind kind) {
-    switch (kind) {
-      case Kind::put:
-      case Kind::put_signal:
-      case Kind::get:
-        return "transfer";
-      case Kind::signal:
-        return "signal";
-      case Kind::set:
-      case Kind::update:
-      case Kind::fetch:
-        return "variable";
-      case Kind::wait:
-      case Kind::wait_many:
-        return "wait";
-      case Kind::collective:
-      case Kind::broadcast:
-      case Kind::meeting:
-        return "collective";
-      case Kind::allocation:
-        return "memory";
-      case Kind::order:
-        return "order";
-      case Kind::lock:
-      case Kind::unlock:
-        return "lock";
-      case Kind::own_work:
-        return "library";
-      case Kind::other:
-        return "other";
-    }
-    return "other";
+        return add_argument("team", "{}", quoted(text_of(team.members)));
   }
 
   void write_arguments(const Span& span) {
@@ -268,9 +237,7 @@ class JsonFile {
   void write_signal(const Span& span) {
     add_place("sig_addr", span, span.record->other);
     add_argument("signal", "{}", span.record->value);
-    const bool adds = span.record->comparison == SHMEM_SIGNAL_ADD ||
-                      span.what().name.find("signal_add") != std::string_view::npos;
-    add_argument("sig_op", "\"{}\"", adds ? "add" : "set");
+    add_argument("sig_op", "\"{}\"", span.adds() ? "add" : "set");
   }
   void write_wait(const Span& span) {
     const Record& record = *span.record;
