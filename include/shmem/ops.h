@@ -91,15 +91,12 @@
     F(PRE##atomic_fetch_add_nbi, atomic_fetch_add_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
 
 #define MESHMEM_OPS_ATOMIC_BIT(F, PRE, E) \
-    F(PRE##atomic_fetch_and, atomic_fetch_and, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
-    F(PRE##atomic_and, atomic_and, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
-    F(PRE##atomic_fetch_or, atomic_fetch_or, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
-    F(PRE##atomic_or, atomic_or, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
-    F(PRE##atomic_fetch_xor, atomic_fetch_xor, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
-    F(PRE##atomic_xor, atomic_xor, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
-    F(PRE##atomic_fetch_and_nbi, atomic_fetch_and_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe)) \
-    F(PRE##atomic_fetch_or_nbi, atomic_fetch_or_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe)) \
-    F(PRE##atomic_fetch_xor_nbi, atomic_fetch_xor_nbi, E, void, (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
+    MESHMEM_OPS_ATOMIC_BIT_OF(F, PRE, E, and) MESHMEM_OPS_ATOMIC_BIT_OF(F, PRE, E, or) MESHMEM_OPS_ATOMIC_BIT_OF(F, PRE, E, xor)
+#define MESHMEM_OPS_ATOMIC_BIT_OF(F, PRE, E, what) \
+    F(PRE##atomic_fetch_##what, atomic_fetch_##what, E, E, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_##what, atomic_##what, E, void, (E *dest, E value, int pe), (dest, value, pe)) \
+    F(PRE##atomic_fetch_##what##_nbi, atomic_fetch_##what##_nbi, E, void, \
+      (E *fetch, E *dest, E value, int pe), (fetch, dest, value, pe))
 
 /* 9.11, point-to-point synchronization on the local, symmetric ivar(s). cmp is one of SHMEM_CMP_*. status is a mask of nelems
  * ints, nonzero = leave out, NULL = none left out. any: the index found, SIZE_MAX if the set is empty; some: how many of
@@ -113,38 +110,27 @@
 #define MESHMEM_OPS_WAIT_UNTIL(F, PRE, E) \
     MESHMEM_OP_WAIT_UNTIL(F, PRE, E) \
     MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E)
-#define MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E) \
-    F(PRE##wait_until_all, wait_until_all, E, void, \
-      (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
-    F(PRE##wait_until_any, wait_until_any, E, size_t, \
-      (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
-    F(PRE##wait_until_some, wait_until_some, E, size_t, \
-      (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, E cmp_value), \
-      (ivars, nelems, indices, status, cmp, cmp_value)) \
-    F(PRE##wait_until_all_vector, wait_until_all_vector, E, void, \
-      (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
-    F(PRE##wait_until_any_vector, wait_until_any_vector, E, size_t, \
-      (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
-    F(PRE##wait_until_some_vector, wait_until_some_vector, E, size_t, \
-      (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const E *cmp_values), \
-      (ivars, nelems, indices, status, cmp, cmp_values))
+#define MESHMEM_OPS_WAIT_UNTIL_OF_MANY(F, PRE, E) MESHMEM_OPS_OF_MANY(F, PRE, E, wait_until, void)
 
 #define MESHMEM_OPS_TEST(F, PRE, E) \
     F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
     MESHMEM_OPS_TEST_OF_MANY(F, PRE, E)
-#define MESHMEM_OPS_TEST_OF_MANY(F, PRE, E) \
-    F(PRE##test_all, test_all, E, int, \
+#define MESHMEM_OPS_TEST_OF_MANY(F, PRE, E) MESHMEM_OPS_OF_MANY(F, PRE, E, test, int)
+
+/* what: wait_until or test. result: of the form for all. */
+#define MESHMEM_OPS_OF_MANY(F, PRE, E, what, result) \
+    F(PRE##what##_all, what##_all, E, result, \
       (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
-    F(PRE##test_any, test_any, E, size_t, \
+    F(PRE##what##_any, what##_any, E, size_t, \
       (E *ivars, size_t nelems, const int *status, int cmp, E cmp_value), (ivars, nelems, status, cmp, cmp_value)) \
-    F(PRE##test_some, test_some, E, size_t, \
+    F(PRE##what##_some, what##_some, E, size_t, \
       (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, E cmp_value), \
       (ivars, nelems, indices, status, cmp, cmp_value)) \
-    F(PRE##test_all_vector, test_all_vector, E, int, \
+    F(PRE##what##_all_vector, what##_all_vector, E, result, \
       (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
-    F(PRE##test_any_vector, test_any_vector, E, size_t, \
+    F(PRE##what##_any_vector, what##_any_vector, E, size_t, \
       (E *ivars, size_t nelems, const int *status, int cmp, const E *cmp_values), (ivars, nelems, status, cmp, cmp_values)) \
-    F(PRE##test_some_vector, test_some_vector, E, size_t, \
+    F(PRE##what##_some_vector, what##_some_vector, E, size_t, \
       (E *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const E *cmp_values), \
       (ivars, nelems, indices, status, cmp, cmp_values))
 
@@ -221,10 +207,10 @@
     F(signal_set, signal_set, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
     F(pe_quiet, pe_quiet, void, void, (const int *target_pes, size_t npes), (target_pes, npes))
 
-/* The others: those that kernels have too, and those of the host alone, each in the order of the standard. Sessions (9.9) are
- * hints, which this library ignores. Locks (9.13) are symmetric longs in host memory, 0 on all PEs before their first
- * use; PEs get one in the order in which they ask. pcontrol (10) does nothing: tools replace it. */
-#define MESHMEM_ROUTINES(F) MESHMEM_KERNEL_ROUTINES(F) MESHMEM_HOST_ROUTINES(F) MESHMEM_VARIADIC_ROUTINES(F)
+/* The others: those that kernels have too, and those of the host alone, each in the order of the standard but for those that
+ * other libraries have alike. Sessions (9.9) are hints, which this library ignores. Locks (9.13) are symmetric longs in host
+ * memory, 0 on all PEs before their first use; PEs get one in the order in which they ask. pcontrol (10) does nothing:
+ * tools replace it. */
 
 #define MESHMEM_KERNEL_ROUTINES(F) \
     F(my_pe, my_pe, void, int, (void), ()) \
@@ -246,24 +232,13 @@
     F(ctx_fence, ctx_fence, void, void, (shmem_ctx_t ctx), (ctx)) \
     F(ctx_quiet, ctx_quiet, void, void, (shmem_ctx_t ctx), (ctx))
 
-#define MESHMEM_HOST_ROUTINES(F) \
-    F(init, init, void, void, (void), ()) \
-    F(init_thread, init_thread, void, int, (int requested, int *provided), (requested, provided)) \
+/* Those that other libraries have alike (meshmem/compat). */
+#define MESHMEM_COMMON_HOST_ROUTINES(F) \
     F(finalize, finalize, void, void, (void), ()) \
-    F(query_initialized, query_initialized, void, void, (int *initialized), (initialized)) \
     F(query_thread, query_thread, void, void, (int *provided), (provided)) \
-    F(pe_accessible, pe_accessible, void, int, (int pe), (pe)) \
-    F(addr_accessible, addr_accessible, void, int, (const void *addr, int pe), (addr, pe)) \
     F(info_get_version, info_get_version, void, void, (int *major, int *minor), (major, minor)) \
     F(info_get_name, info_get_name, void, void, (char *name), (name)) \
-    F(malloc, malloc, void, void *, (size_t size), (size)) \
     F(free, free, void, void, (void *ptr), (ptr)) \
-    F(realloc, realloc, void, void *, (void *ptr, size_t size), (ptr, size)) \
-    F(align, align, void, void *, (size_t alignment, size_t size), (alignment, size)) \
-    F(malloc_with_hints, malloc_with_hints, void, void *, (size_t size, long hints), (size, hints)) \
-    F(calloc, calloc, void, void *, (size_t count, size_t size), (count, size)) \
-    F(team_get_config, team_get_config, void, int, \
-      (shmem_team_t team, long config_mask, shmem_team_config_t *config), (team, config_mask, config)) \
     F(team_split_strided, team_split_strided, void, int, \
       (shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, \
        shmem_team_t *new_team), \
@@ -272,7 +247,22 @@
       (shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask, \
        shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team), \
       (parent_team, xrange, xaxis_config, xaxis_mask, xaxis_team, yaxis_config, yaxis_mask, yaxis_team)) \
-    F(team_destroy, team_destroy, void, void, (shmem_team_t team), (team)) \
+    F(team_destroy, team_destroy, void, void, (shmem_team_t team), (team))
+
+#define MESHMEM_HOST_ROUTINES(F) \
+    MESHMEM_COMMON_HOST_ROUTINES(F) \
+    F(init, init, void, void, (void), ()) \
+    F(init_thread, init_thread, void, int, (int requested, int *provided), (requested, provided)) \
+    F(query_initialized, query_initialized, void, void, (int *initialized), (initialized)) \
+    F(pe_accessible, pe_accessible, void, int, (int pe), (pe)) \
+    F(addr_accessible, addr_accessible, void, int, (const void *addr, int pe), (addr, pe)) \
+    F(malloc, malloc, void, void *, (size_t size), (size)) \
+    F(realloc, realloc, void, void *, (void *ptr, size_t size), (ptr, size)) \
+    F(align, align, void, void *, (size_t alignment, size_t size), (alignment, size)) \
+    F(malloc_with_hints, malloc_with_hints, void, void *, (size_t size, long hints), (size, hints)) \
+    F(calloc, calloc, void, void *, (size_t count, size_t size), (count, size)) \
+    F(team_get_config, team_get_config, void, int, \
+      (shmem_team_t team, long config_mask, shmem_team_config_t *config), (team, config_mask, config)) \
     F(ctx_create, ctx_create, void, int, (long options, shmem_ctx_t *ctx), (options, ctx)) \
     F(team_create_ctx, team_create_ctx, void, int, (shmem_team_t team, long options, shmem_ctx_t *ctx), (team, options, ctx)) \
     F(ctx_destroy, ctx_destroy, void, void, (shmem_ctx_t ctx), (ctx)) \
