@@ -4,12 +4,11 @@
 #include "bench/elements.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <limits>
+
+#include "device/hip_on_cpu/hip/on_cpu/short_floats.h"
 
 namespace meshmem::bench {
 namespace {
@@ -21,32 +20,14 @@ struct Plain {
   static double decode(E elem) { return static_cast<double>(elem); }
 };
 
-// Whole numbers of up to 256 are exact in both.
-struct Bfloat16 {
+template <int fraction_bits, int exponent_bits>
+struct ShortFloat {
   using Bits = std::uint16_t;
   static Bits encode(double value) {
-    return static_cast<Bits>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16);
+    return hip_on_cpu::shorten<fraction_bits, exponent_bits>(static_cast<float>(value));
   }
   static double decode(Bits elem) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(elem) << 16);
-  }
-};
-struct Half {
-  using Bits = std::uint16_t;
-  static Bits encode(double value) {
-    if (value == 0) return 0;
-    int exponent = 0;
-    const double fraction = std::frexp(std::abs(value), &exponent);  // 0.5 to 1
-    const int bits = (exponent + 14) << 10 | (static_cast<int>(std::ldexp(fraction, 11)) & 0x3FF);
-    return static_cast<Bits>(bits | (value < 0 ? 0x8000 : 0));
-  }
-  static double decode(Bits elem) {
-    const int exponent = elem >> 10 & 0x1F;
-    const int fraction = elem & 0x3FF;
-    const double value = exponent == 0    ? std::ldexp(fraction, -24)
-                         : exponent == 31 ? std::numeric_limits<double>::quiet_NaN()
-                                          : std::ldexp(fraction + 1024, exponent - 25);
-    return elem & 0x8000 ? -value : value;
+    return hip_on_cpu::lengthen<fraction_bits, exponent_bits>(elem);
   }
 };
 
@@ -65,11 +46,13 @@ constexpr Element row(std::string_view type, double rounding) {
           }};
 }
 
-constexpr Element kElements[] = {
-    row<Plain<unsigned char>>("byte", 0),  row<Plain<float>>("float", 0x1p-23),
-    row<Plain<double>>("double", 0x1p-52), row<Plain<int>>("int", 0),
-    row<Plain<long>>("long", 0),           row<Half>("half", 0x1p-10),
-    row<Bfloat16>("bfloat16", 0x1p-7)};
+constexpr Element kElements[] = {row<Plain<unsigned char>>("byte", 0),
+                                 row<Plain<float>>("float", 0x1p-23),
+                                 row<Plain<double>>("double", 0x1p-52),
+                                 row<Plain<int>>("int", 0),
+                                 row<Plain<long>>("long", 0),
+                                 row<ShortFloat<10, 5>>("half", 0x1p-10),
+                                 row<ShortFloat<7, 8>>("bfloat16", 0x1p-7)};
 
 }  // namespace
 
