@@ -38,8 +38,9 @@ MadeWire make_wire(NetworkKind wanted, bool on_one_machine, const WireRequest& r
   WireRequest asked = request;
   if (wanted == NetworkKind::ucx) made.kind = WireKind::ucx;
   if (wanted == NetworkKind::automatic) {
-    made.why = "there is no RDMA network on this machine";
-    if (has_rdma()) {
+    made.why = on_one_machine ? "the nodes are of this machine"
+                              : "there is no RDMA network on this machine";
+    if (!on_one_machine && has_rdma()) {
       asked.rdma_only = true;
       made.wire = try_make_wire(WireKind::ucx, asked, error);
       if (made.wire != nullptr) {

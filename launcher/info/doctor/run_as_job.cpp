@@ -100,7 +100,15 @@ Places all_places(const Library& library) {
   return places;
 }
 
-std::string network_between_nodes(const Checks& checks) {
+std::string network_between_nodes(const Machine& machine, const Checks& checks) {
+  const auto text_of = [&machine](const char* name) {
+    const char* text = machine.variable(name);
+    return std::string(text ? text : "");
+  };
+  const bool has_fake_nodes = !text_of("MESHMEM_OSHRUN_FAKE_NODES").empty();
+  if (has_fake_nodes && text_of("MESHMEM_NETWORK") != "ucx" &&
+      text_of("MESHMEM_NETWORK_DEVICE").empty())
+    return "tcp over lo";
   const auto networks = std::find_if(checks.begin(), checks.end(),
                                      [](const Check& check) { return check.name == "networks"; });
   return networks == checks.end() ? "the network" : networks->says;
@@ -127,7 +135,7 @@ int try_and_tell(const Library& library, const Machine& machine, Checks checks, 
   long* const status = allocate<long>(library, 2);  // of PE 0, and what it brings to all
   const TrialMemory memory{allocate<char>(library, kTrialBytes),
                            library.malloc_with_hints(kTrialBytes, SHMEMX_MALLOC_DEVICE)};
-  const JobFacts facts{machine.target(), network_between_nodes(checks)};
+  const JobFacts facts{machine.target(), network_between_nodes(machine, checks)};
   for (Check& check : try_job(library, places, memory, facts)) checks.push_back(std::move(check));
   put(*report, {name_of_machine(), std::move(checks)});
   library.barrier_all();
