@@ -63,11 +63,12 @@ void end_by_the_other(bool is_me, const std::string& difference) {
 std::optional<std::string> read_tuning_file(const std::string& path, std::string& text) {
   std::string fault = fault_of_file(path);
   if (fault.empty()) {
-    if (auto read = read_whole_file(path)) {
+    auto read = read_whole_file(path);
+    if (read && !read->empty()) {
       text = *std::move(read);
       return std::nullopt;
     }
-    fault = errno_text();
+    fault = read ? "empty" : errno_text();
   }
   return fmt::format(
       "MESHMEM_TUNING={}: no table can be read there ({}); give the path of a file that "

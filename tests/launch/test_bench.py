@@ -360,6 +360,7 @@ class Tuning(Bench):
         os.mkfifo(fifo)
         large = self.path("large.txt", "# " + "x" * (1 << 20))
         for path, complaint in (("/proc/self/mem", "empty"), ("/proc/self/maps", "empty"),
+                                ("/sys/devices/system/cpu/uevent", "empty"),
                                 (fifo, "not a regular file"), ("/dev/zero", "not a regular file"),
                                 (large, "more than 1 MiB")):
             result = self.oshrun("-n", 1, SHMEM_PROGRAM, "ring", env={"MESHMEM_TUNING": path})
