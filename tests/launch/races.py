@@ -24,6 +24,8 @@ MISTAKES = {
     "dest_before_quiet": ("shmem_long_get_nbi", "shmem_long_put"),
     "dest_before_destroy": ("shmem_ctx_long_get_nbi", "shmem_long_put"),
     "source_before_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
+    "own_source_before_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
+    "atomic_fetch_put": ("shmem_long_atomic_fetch", "shmem_long_put"),
     "atomic_get": ("shmem_long_atomic_add", "shmem_long_g"),
     "atomic_put": ("shmem_long_atomic_fetch_inc", "shmem_long_put"),
     "signal_get": ("shmem_signal_set", "shmem_uint64_g"),
@@ -55,6 +57,9 @@ MISTAKES_OF_LOADS = {
     "store_before_quiet": (STORE, "shmem_long_put_nbi"),
     "copy_before_quiet": (LOAD, "shmem_long_get_nbi"),
     "struct_before_quiet": (LOAD, "shmem_getmem_nbi"),
+    "own_dest_before_quiet": (LOAD, "shmem_long_get_nbi"),
+    "own_source_before_quiet": (STORE, "shmem_long_put_nbi"),
+    "fetch_before_quiet": (LOAD, "shmem_long_atomic_fetch_inc_nbi"),
     "store_and_put": (STORE, "shmem_long_put"),
     "load_and_put": (LOAD, "shmem_long_put"),
     "bytes_of_a_cell": (STORE, "shmem_char_p"),
@@ -70,7 +75,9 @@ MISTAKES_OF_LOADS = {
     "atomic_and_put": (ATOMIC, "shmem_long_put"),
 }
 OF_ONE_PE = ("dest_before_quiet", "dest_before_destroy", "source_before_quiet",
-             "load_before_quiet", "store_before_quiet", "copy_before_quiet", "struct_before_quiet")
+             "own_source_before_quiet", "load_before_quiet", "store_before_quiet",
+             "copy_before_quiet", "struct_before_quiet", "own_dest_before_quiet",
+             "fetch_before_quiet")
 
 
 def n_pes_of(name):

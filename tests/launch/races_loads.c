@@ -51,6 +51,37 @@ static void struct_before_quiet(void) {
   const struct halo copy = halo;
   sink = copy.cells[9];
 }
+static void own_dest_before_quiet(void) {
+  long own[8];
+  if (me == 0) shmem_long_get_nbi(own, y, 8, 1);
+  if (right) shmem_quiet();
+  if (me == 0) sink = own[3];
+  shmem_quiet();
+}
+static void own_source_before_quiet(void) {
+  long* own = calloc(8, sizeof *own);
+  if (me == 0) shmem_long_put_nbi(x, own, 8, 1);
+  if (right) shmem_quiet();
+  if (me == 0) own[7] = 5;
+  shmem_quiet();
+  free(own);
+}
+static void fetch_before_quiet(void) {
+  long own = 0;
+  if (me == 0) shmem_long_atomic_fetch_inc_nbi(&own, y, 1);
+  if (right) shmem_quiet();
+  sink = own;
+  shmem_quiet();
+}
+/* No mistake: memory that puts have read may be read, and what lies beside it may be written. */
+static void beside_sources(void) {
+  long own[8] = {0};
+  for (int i = 1; i < 7; i += 2) shmem_long_put_nbi(x + i, own + i, 1, (me + 1) % n);
+  for (int i = 0; i < 8; i += 2) own[i] = i;
+  for (int i = 0; i < 8; ++i) sink += own[i];
+  shmem_quiet();
+  for (int i = 0; i < 8; ++i) own[i] = i;
+}
 static void store_and_put(void) {
   if (me == 1) x[2] = 7;
   barrier_if_right();
@@ -241,12 +272,13 @@ static const struct {
 } cases[] = {
 #define CASE(name) {#name, name},
     CASE(load_before_quiet) CASE(store_before_quiet) CASE(copy_before_quiet)
-        CASE(struct_before_quiet) CASE(store_and_put) CASE(load_and_put) CASE(bytes_of_a_cell)
-            CASE(store_through_pointer) CASE(load_through_pointer) CASE(load_before_signal)
-                CASE(source_of_reduction) CASE(dest_of_reduction) CASE(atomic_flag_without_fence)
-                    CASE(volatile_flag_without_fence) CASE(atomic_store_before_data)
-                        CASE(lock_of_one) CASE(atomic_and_put) CASE(atomics_alone)
-                            CASE(results_of_atomics) CASE(rounds) CASE(cost)
+        CASE(struct_before_quiet) CASE(own_dest_before_quiet) CASE(own_source_before_quiet)
+            CASE(fetch_before_quiet) CASE(beside_sources) CASE(store_and_put) CASE(load_and_put)
+                CASE(bytes_of_a_cell) CASE(store_through_pointer) CASE(load_through_pointer)
+                    CASE(load_before_signal) CASE(source_of_reduction) CASE(dest_of_reduction)
+                        CASE(atomic_flag_without_fence) CASE(volatile_flag_without_fence)
+                            CASE(atomic_store_before_data) CASE(lock_of_one) CASE(atomic_and_put)
+                                CASE(atomics_alone) CASE(results_of_atomics) CASE(rounds) CASE(cost)
 #undef CASE
 };
 

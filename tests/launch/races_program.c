@@ -138,6 +138,18 @@ static void source_before_quiet(void) {
   if (right) shmem_quiet();
   if (me == 0) shmem_long_get(x, y, 8, 1);
 }
+static void own_source_before_quiet(void) {
+  long from = 7;
+  if (me == 0) shmem_long_put_nbi(dest, &from, 1, 1);
+  if (right) shmem_quiet();
+  if (me == 0) shmem_long_get(&from, y, 1, 1);
+  shmem_quiet();
+}
+static void atomic_fetch_put(void) {
+  if (me == 0) (void)shmem_long_atomic_fetch(x, 1);
+  barrier_if_right();
+  if (me == 1) shmem_long_put(x, values, 1, 1);
+}
 static void atomic_get(void) {
   if (me == 0) shmem_long_atomic_add(x, 1, 1);
   barrier_if_right();
@@ -369,17 +381,16 @@ static const struct {
 } cases[] = {
 #define CASE(name) {#name, name},
     CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
-        CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
-            CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
-                CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet)
-                    CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction)
-                        CASE(source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
-                            CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
-                                CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads)
-                                    CASE(own_loads_of_signal) CASE(count_without_quiet)
-                                        CASE(told_by_a_third) CASE(requests_of_nothing)
-                                            CASE(no_answer) CASE(team_of_two) CASE(teams_of_threads)
-                                                CASE(cost)
+        CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence) CASE(
+            last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
+            CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet) CASE(
+                own_source_before_quiet) CASE(atomic_fetch_put) CASE(atomic_get) CASE(atomic_put)
+                CASE(signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
+                    CASE(dest_of_collect) CASE(source_of_alltoallv) CASE(dest_of_alltoallv)
+                        CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one) CASE(wrong_signal)
+                            CASE(own_loads) CASE(own_loads_of_signal) CASE(count_without_quiet)
+                                CASE(told_by_a_third) CASE(requests_of_nothing) CASE(no_answer)
+                                    CASE(team_of_two) CASE(teams_of_threads) CASE(cost)
 #undef CASE
 };
 

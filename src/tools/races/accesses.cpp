@@ -6,26 +6,24 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
+
+#include "tools/races/buffers.hpp"
 
 namespace meshmem::races {
 namespace {
 
-void tell(const Range& range, int pe, const Access& here, const Access& before) {
+void tell(const std::string& bytes, int pe, const Access& here, const Access& before) {
   const bool has_returned = before.pe != here.pe && before.how() != Order::program &&
                             before.call_number <= checker.clock().of(before.pe, Order::program);
-  const std::string text =
-      text_of(checker.boards,
-              {.place = fmt::format("{} bytes at {} of PE {}", range.bytes, name_of(range), pe),
-               .here = here,
-               .before = before,
-               .has_returned = has_returned});
+  const std::string text = text_of(checker.boards, {.place = fmt::format("{} of PE {}", bytes, pe),
+                                                    .here = here,
+                                                    .before = before,
+                                                    .has_returned = has_returned});
   if (!text.empty()) checker.job.print_line(text);
 }
 
-}  // namespace
-
-void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
-  publish();
+Access make_access(const Place& place, const What& what) {
   Access mine{};
   mine.call_number = checker.call_number;
   mine.version = checker.version;
@@ -34,6 +32,14 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
   mine.writes = what.writes;
+  return mine;
+}
+
+}  // namespace
+
+void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
+  publish();
+  Access mine = make_access(place, what);
   const bool may_be_polled =
       checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
   // A PE that polls has seen it arrive.
@@ -41,13 +47,24 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
     mine.order = static_cast<std::uint8_t>(Order::program);
   const std::optional<Access> race =
       checker.boards.add(pe, range, mine, may_be_polled, checker.numbers);
-  if (race) tell(range, pe, mine, *race);
+  if (race) tell(fmt::format("{} bytes at {}", range.bytes, name_of(range)), pe, mine, *race);
+}
+
+void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what) {
+  const bool is_under_way = what.order == Order::pending;
+  if (!is_under_way && !may_be_buffer(address, bytes)) return;
+  const Access mine = make_access(place, what);
+  if (const std::optional<Access> race = find_buffer(address, bytes, mine))
+    tell(fmt::format("{} bytes at {:#x}", bytes, address), checker.job.pe, mine, *race);
+  if (is_under_way) add_buffer(address, bytes, mine);
 }
 
 void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what) {
   if (bytes == 0 || pe < 0 || pe >= checker.job.n_pes) return;
   if (const std::optional<Range> range = symmetric(address, bytes))
     add_to_shadow({call.caller, call.number}, pe, *range, what);
+  else if (pe == checker.job.pe)
+    access_own({call.caller, call.number}, address, bytes, what);
 }
 
 void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,

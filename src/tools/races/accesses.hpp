@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes a call's reads and writes into the shadow, and races into reports.
-// Invariant: memory that is not symmetric is left out. The caller holds the checker's mutex.
+// Invariant: memory that is not symmetric is left out, but for buffers of calls under way. The
+// caller holds the checker's mutex.
 #ifndef MESHMEM_TOOLS_RACES_ACCESSES_HPP_
 #define MESHMEM_TOOLS_RACES_ACCESSES_HPP_
 
@@ -21,6 +22,8 @@ struct What {
 };
 
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);
+// Of memory of this PE that is not symmetric.
+void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what);
 // Of memory of `pe`, at the address where this PE has its own.
 void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what);
 // Blocks of elements, or elements that are apart.

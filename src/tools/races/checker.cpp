@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/races/accesses.hpp"
+#include "tools/races/buffers.hpp"
 #include "tools/races/call.hpp"
 #include "tools/races/collectives.hpp"
 #include "tools/races/program.hpp"
@@ -46,12 +47,13 @@ void begin_get(const Call& call, const Rule& rule) {
 // Others than the caller's own result.
 void begin_atomic(const Call& call, const Rule& rule) {
   const std::size_t bytes = call.what().element_bytes;
+  const bool writes = rule.kind != Kind::fetch;
   const bool is_done = rule.fetches && !rule.is_nonblocking;
-  if (rule.kind != Kind::fetch)
-    access(call, call.pe, call.dest, bytes,
-           {.writes = true,
-            .order = is_done ? Order::program : Order::put,
-            .manner = rule.is_plain ? Manner::plain : Manner::atomic});
+  const Order under_way = writes ? Order::put : Order::pending;
+  access(call, call.pe, writes ? call.dest : call.source, bytes,
+         {.writes = writes,
+          .order = is_done ? Order::program : under_way,
+          .manner = rule.is_plain ? Manner::plain : Manner::atomic});
   if (rule.is_nonblocking)
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
 }
@@ -100,7 +102,10 @@ void end_lock(const Call& call) {
 }
 
 void begin_known(Call& call, const Rule& rule) {
-  if (rule.completes || rule.kind == Kind::unlock) complete(Order::pending);
+  if (rule.completes || rule.kind == Kind::unlock) {
+    complete(Order::pending);
+    forget_done_buffers();
+  }
   if (rule.orders) complete(Order::signaled);
   if (is_collective(rule.kind)) return begin_collective(call, rule);
   switch (rule.kind) {
@@ -172,6 +177,7 @@ std::string open_checker(const TraceJob& job) {
   checker.is_published = false;
   checker.collectives.clear();
   checker.fetches.clear();
+  forget_buffers();
   forget_sites();
   checker.is_between_calls = false;
   checker.sees_program = watch_program();

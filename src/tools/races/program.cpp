@@ -15,6 +15,7 @@
 
 #include "base/hooks/access_hooks.hpp"
 #include "tools/races/accesses.hpp"
+#include "tools/races/buffers.hpp"
 #include "tools/races/state.hpp"
 
 namespace meshmem::races {
@@ -112,6 +113,14 @@ void watch(int pe, const Range& range) {
   has_watches = true;
 }
 
+void note_own(std::uintptr_t at, std::size_t bytes, AccessKind kind, const void* caller) {
+  if (must_stay_out()) return;
+  const Entered entered;
+  if (!checker.is_open) return;
+  const bool writes = kind != AccessKind::load && kind != AccessKind::volatile_load;
+  access_own({caller, number_of(kind)}, at, bytes, {.writes = writes});
+}
+
 void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const void* caller) {
   see_watched();
   if (kind == AccessKind::volatile_load) return watch(mapping.pe, range);
@@ -127,7 +136,11 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
 void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
-  if (!mapping || bytes == 0) return;
+  if (bytes == 0) return;
+  if (!mapping) {
+    if (may_be_buffer(at, bytes)) note_own(at, bytes, kind, caller);
+    return;
+  }
   const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
   const bool may_repeat = is_plain && is_piece(at, bytes);
   const bool stores = kind == AccessKind::store;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A list, and the memory from the first byte of any to the last: most loads and stores are outside.
+// Invariant: as buffers.hpp says.
+#include "tools/races/buffers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "tools/races/state.hpp"
+
+namespace meshmem::races {
+namespace {
+
+struct Buffer {
+  std::uint64_t begin, end;
+  Access access;
+
+  bool overlaps(std::uint64_t other_begin, std::uint64_t other_end) const {
+    return begin < other_end && other_begin < end;
+  }
+};
+constexpr std::size_t kBuffers = 256;
+// Lives for ever: a destructor of the program may finalize.
+auto& buffers = *new std::vector<Buffer>;
+std::atomic<std::uint64_t> first{UINT64_MAX}, last{0};
+
+void note_bounds() {
+  std::uint64_t begin = UINT64_MAX, end = 0;
+  for (const Buffer& buffer : buffers) {
+    begin = std::min(begin, buffer.begin);
+    end = std::max(end, buffer.end);
+  }
+  first.store(begin, std::memory_order_relaxed);
+  last.store(end, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool may_be_buffer(std::uint64_t address, std::size_t bytes) {
+  return address < last.load(std::memory_order_relaxed) &&
+         first.load(std::memory_order_relaxed) < address + bytes;
+}
+
+std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, const Access& access) {
+  for (const Buffer& buffer : buffers)
+    if (buffer.overlaps(address, address + bytes) && (buffer.access.writes || access.writes) &&
+        !checker.clock().knows(checker.job.pe, buffer.access))
+      return buffer.access;
+  return std::nullopt;
+}
+
+void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access) {
+  const std::uint64_t end = address + bytes;
+  std::erase_if(buffers, [&](const Buffer& old) {
+    return address <= old.begin && old.end <= end && old.access.writes == access.writes;
+  });
+  if (buffers.size() == kBuffers) buffers.erase(buffers.begin());
+  buffers.push_back({address, end, access});
+  note_bounds();
+}
+
+void forget_done_buffers() {
+  const auto is_done = [](const Buffer& buffer) {
+    return checker.clock().knows(checker.job.pe, buffer.access);
+  };
+  if (std::erase_if(buffers, is_done) != 0) note_bounds();
+}
+
+void forget_buffers() {
+  buffers.clear();
+  note_bounds();
+}
+
+}  // namespace meshmem::races
