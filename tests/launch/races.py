@@ -26,6 +26,10 @@ MISTAKES = {
     "source_before_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
     "own_source_before_quiet": ("shmem_long_put_nbi", "shmem_long_get"),
     "atomic_fetch_put": ("shmem_long_atomic_fetch", "shmem_long_put"),
+    "atomics_of_two_widths": ("shmem_int_atomic_add", "shmem_long_atomic_add"),
+    "atomics_of_a_float": ("shmem_float_atomic_set", "shmem_int_atomic_fetch"),
+    "get_of_own_put": ("shmem_long_put", "shmem_long_get"),
+    "quiet_of_another_context": ("shmem_ctx_long_put", "shmem_ctx_long_p"),
     "atomic_get": ("shmem_long_atomic_add", "shmem_long_g"),
     "atomic_put": ("shmem_long_atomic_fetch_inc", "shmem_long_put"),
     "signal_get": ("shmem_signal_set", "shmem_uint64_g"),
@@ -74,10 +78,10 @@ MISTAKES_OF_LOADS = {
     "lock_of_one": (STORE, STORE),
     "atomic_and_put": (ATOMIC, "shmem_long_put"),
 }
-OF_ONE_PE = ("dest_before_quiet", "dest_before_destroy", "source_before_quiet",
-             "own_source_before_quiet", "load_before_quiet", "store_before_quiet",
-             "copy_before_quiet", "struct_before_quiet", "own_dest_before_quiet",
-             "fetch_before_quiet")
+OF_ONE_PE = ("get_of_own_put", "quiet_of_another_context", "dest_before_quiet",
+             "dest_before_destroy", "source_before_quiet", "own_source_before_quiet",
+             "load_before_quiet", "store_before_quiet", "copy_before_quiet",
+             "struct_before_quiet", "own_dest_before_quiet", "fetch_before_quiet")
 
 
 def n_pes_of(name):

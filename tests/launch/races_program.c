@@ -150,6 +150,48 @@ static void atomic_fetch_put(void) {
   barrier_if_right();
   if (me == 1) shmem_long_put(x, values, 1, 1);
 }
+static void atomics_of_two_widths(void) {
+  if (me == 0) shmem_int_atomic_add((int*)x, 1, 1);
+  barrier_if_right();
+  if (me == 1) shmem_long_atomic_add(x, 1, 1);
+}
+static void atomics_of_a_float(void) {
+  if (me == 0) shmem_float_atomic_set((float*)x, 1, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_int_atomic_fetch((int*)x, 1);
+}
+/* No mistake: types of one width, whose names or signs differ. */
+static void atomics_of_one_width(void) {
+  shmem_long_atomic_add(x, 1, 0);
+  shmem_uint64_atomic_add((uint64_t*)x, 1, 0);
+  (void)shmem_longlong_atomic_fetch((long long*)x, 0);
+}
+static void get_of_own_put(void) {
+  if (me == 0) shmem_long_put(x, values, 8, 1);
+  if (right) shmem_quiet();
+  if (me == 0) shmem_long_get(sink, x, 8, 1);
+}
+static void quiet_of_another_context(void) {
+  shmem_ctx_t context;
+  if (shmem_ctx_create(0, &context) != 0) return;
+  if (me == 0) shmem_ctx_long_put(context, x, values, 8, 1);
+  shmem_ctx_quiet(right ? context : SHMEM_CTX_DEFAULT);
+  if (me == 0) shmem_ctx_long_p(context, x, 7, 1);
+  shmem_ctx_destroy(context);
+}
+/* No mistake: the answer says that the put has arrived, and so has its source been read. */
+static void answer_without_quiet(void) {
+  long from = 7;
+  if (me == 0) {
+    shmem_long_put_signal_nbi(x, &from, 1, &signal1, 1, SHMEM_SIGNAL_SET, 1);
+    shmem_signal_wait_until(&signal2, SHMEM_CMP_EQ, 1);
+    shmem_long_get(&from, x, 1, 1);
+    shmem_long_p(x, 8, 1);
+  } else if (me == 1) {
+    shmem_signal_wait_until(&signal1, SHMEM_CMP_EQ, 1);
+    shmem_signal_set(&signal2, 1, 0);
+  }
+}
 static void atomic_get(void) {
   if (me == 0) shmem_long_atomic_add(x, 1, 1);
   barrier_if_right();
@@ -381,16 +423,21 @@ static const struct {
 } cases[] = {
 #define CASE(name) {#name, name},
     CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
-        CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence) CASE(
-            last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
-            CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet) CASE(
-                own_source_before_quiet) CASE(atomic_fetch_put) CASE(atomic_get) CASE(atomic_put)
-                CASE(signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
-                    CASE(dest_of_collect) CASE(source_of_alltoallv) CASE(dest_of_alltoallv)
-                        CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one) CASE(wrong_signal)
-                            CASE(own_loads) CASE(own_loads_of_signal) CASE(count_without_quiet)
-                                CASE(told_by_a_third) CASE(requests_of_nothing) CASE(no_answer)
-                                    CASE(team_of_two) CASE(teams_of_threads) CASE(cost)
+        CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
+            CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
+                CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet)
+                    CASE(own_source_before_quiet) CASE(atomic_fetch_put) CASE(get_of_own_put)
+                        CASE(quiet_of_another_context) CASE(answer_without_quiet)
+                            CASE(atomics_of_two_widths) CASE(atomics_of_a_float)
+                                CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put) CASE(
+                                    signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
+                                    CASE(dest_of_collect) CASE(source_of_alltoallv)
+                                        CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
+                                            CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads)
+                                                CASE(own_loads_of_signal) CASE(count_without_quiet)
+                                                    CASE(told_by_a_third) CASE(requests_of_nothing)
+                                                        CASE(no_answer) CASE(team_of_two)
+                                                            CASE(teams_of_threads) CASE(cost)
 #undef CASE
 };
 

@@ -27,11 +27,12 @@ Access make_access(const Place& place, const What& what) {
   Access mine{};
   mine.call_number = checker.call_number;
   mine.version = checker.version;
-  mine.site = site_of(checker.boards.mine(), checker.job, place);
+  mine.site = static_cast<std::uint16_t>(site_of(checker.boards.mine(), checker.job, place));
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
   mine.writes = what.writes;
+  mine.type = what.type;
   return mine;
 }
 

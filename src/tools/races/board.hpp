@@ -32,7 +32,7 @@ inline constexpr unsigned kOrders = 4;
 
 enum class Manner : std::uint8_t {
   plain,
-  atomic,  // races with plain accesses only
+  atomic,  // races with plain accesses, and with atomics of other types
   sync     // a variable that the library itself keeps, such as a lock; races with nothing
 };
 
@@ -41,11 +41,12 @@ enum class Manner : std::uint8_t {
 struct Access {
   std::uint32_t call_number;
   std::uint32_t version;
-  std::uint32_t site;
+  std::uint16_t site;
   std::uint16_t pe;
   std::uint8_t bytes;  // a bit for each byte of the cell
   std::uint8_t order : 2, manner : 2, writes : 1, is_there : 1;
   std::uint8_t is_crowded : 1;  // of a cell's first access: see Cell
+  std::uint8_t type;            // of an atomic; 0: of any
 
   Order how() const { return static_cast<Order>(order); }
 };

@@ -30,6 +30,7 @@ struct Call {
   std::size_t elements, blocks;             // in each block
   std::size_t element_bytes;
   Counts dest_counts, source_counts;
+  std::uint64_t context;
   int pe;                 // of the world; of collectives the root in the team
   bool is_empty_request;  // of allocations: no collective
   std::uint64_t team_key;

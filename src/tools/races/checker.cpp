@@ -44,6 +44,11 @@ void begin_get(const Call& call, const Rule& rule) {
                   {.writes = true, .order = order});
 }
 
+// Atomics are so among one type only. Types that differ in their names or signs alone count as one.
+std::uint8_t type_of_atomic(const tracing::Routine& routine) {
+  return static_cast<std::uint8_t>(routine.element_bytes << 1 | unsigned{routine.is_float});
+}
+
 // Others than the caller's own result.
 void begin_atomic(const Call& call, const Rule& rule) {
   const std::size_t bytes = call.what().element_bytes;
@@ -53,7 +58,8 @@ void begin_atomic(const Call& call, const Rule& rule) {
   access(call, call.pe, writes ? call.dest : call.source, bytes,
          {.writes = writes,
           .order = is_done ? Order::program : under_way,
-          .manner = rule.is_plain ? Manner::plain : Manner::atomic});
+          .manner = rule.is_plain ? Manner::plain : Manner::atomic,
+          .type = type_of_atomic(call.what())});
   if (rule.is_nonblocking)
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
 }
@@ -101,12 +107,23 @@ void end_lock(const Call& call) {
   see_symmetric(0, call.lock, sizeof(long), Unknown::nobody);
 }
 
+bool gives_work(Kind kind) { return kind >= Kind::put && kind <= Kind::fetch; }
+
+// The last of the calls that this one completes or orders: those of its context, or all. There may
+// be calls of other contexts before it, which then count as done.
+std::uint32_t last_call_before(const Call& call, const Rule& rule) {
+  const bool is_of_context = rule.kind == Kind::order || call.op == "ctx_destroy";
+  return is_of_context ? checker.last_calls[call.context] : checker.call_number;
+}
+
 void begin_known(Call& call, const Rule& rule) {
+  const std::uint32_t last_call = last_call_before(call, rule);
   if (rule.completes || rule.kind == Kind::unlock) {
-    complete(Order::pending);
+    complete(Order::pending, last_call);
     forget_done_buffers();
   }
-  if (rule.orders) complete(Order::signaled);
+  if (rule.orders) complete(Order::signaled, last_call);
+  if (gives_work(rule.kind)) checker.last_calls[call.context] = checker.call_number;
   if (is_collective(rule.kind)) return begin_collective(call, rule);
   switch (rule.kind) {
     case Kind::put:
@@ -133,7 +150,7 @@ void begin_known(Call& call, const Rule& rule) {
 void begin_on_stream(const Rule& rule) {
   for (const bool orders : {false, true}) checker.boards.note_unseen(orders);
   take_call_number();
-  if (rule.completes) complete(Order::pending);
+  if (rule.completes) complete(Order::pending, checker.call_number);
 }
 
 void end_known(const Call& call, const Rule& rule) {
@@ -177,6 +194,7 @@ std::string open_checker(const TraceJob& job) {
   checker.is_published = false;
   checker.collectives.clear();
   checker.fetches.clear();
+  checker.last_calls.clear();
   forget_buffers();
   forget_sites();
   checker.is_between_calls = false;

@@ -63,16 +63,20 @@ std::string_view name_of(const Site& site) {
   return kind < kAccessNames.size() ? kAccessNames[kind] : "a call";
 }
 
+bool is_atomic(const Access& access) {
+  return static_cast<Manner>(access.manner) == Manner::atomic;
+}
+
 std::string line_of(const Access& access, const Site& site) {
-  const bool is_atomic = static_cast<Manner>(access.manner) == Manner::atomic;
   return fmt::format("\n  {}{} by PE {}: {} in {}", access.writes ? "written" : "read",
-                     is_atomic ? " atomically" : "", access.pe,
+                     is_atomic(access) ? " atomically" : "", access.pe,
                      access.site == 0 ? "a call" : name_of(site), place_of(site));
 }
 
 std::string_view hint(const Race& race) {
-  if (race.before.how() == Order::pending && race.before.pe == race.here.pe)
-    return "the second call is not complete before shmem_quiet";
+  if (is_atomic(race.here) && is_atomic(race.before))
+    return "nothing orders the two, which are atomics of different types";
+  if (race.before.pe == race.here.pe) return "the second call is not complete before shmem_quiet";
   if (race.has_returned)
     return "the second call has returned, but no shmem_fence or shmem_quiet has completed it";
   return "nothing orders the two";

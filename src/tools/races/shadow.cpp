@@ -12,15 +12,18 @@ bool can_race(const Access& one, const Access& other) {
   const auto of = [](const Access& access) { return static_cast<Manner>(access.manner); };
   if (!one.writes && !other.writes) return false;
   if (of(one) == Manner::sync || of(other) == Manner::sync) return false;
-  return of(one) == Manner::plain || of(other) == Manner::plain;
+  if (of(one) == Manner::plain || of(other) == Manner::plain) return true;
+  return one.type != other.type && one.type != 0 && other.type != 0;
 }
 
 // Whether all that would race with the old one does so with the new one, or is known to be done.
 bool replaces(const Access& now, const Access& old, const Clock& known) {
   if (old.bytes & ~now.bytes) return false;
   if (old.writes && !now.writes) return false;
-  if (old.pe == now.pe && old.how() == now.how() && old.manner == now.manner) return true;
-  return known.knows(now.pe, old);
+  if (old.pe == now.pe && old.how() == now.how() && old.manner == now.manner &&
+      old.type == now.type)
+    return true;
+  return known.orders(old, now);
 }
 
 void put(Cell& cell, Access& slot, Access access) {
@@ -68,7 +71,7 @@ std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std
   each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
     for (const Access& slot : cell.accesses)
       if (slot.is_there && (slot.bytes & touched) && can_race(slot, access) && !race &&
-          !known.knows(access.pe, slot))
+          !known.orders(slot, access))
         race = slot;
     access.bytes = touched;
     if (static_cast<Manner>(access.manner) != Manner::sync || access.writes)
@@ -85,8 +88,7 @@ bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, i
     for (Access& slot : cell.accesses) {
       if (!slot.is_there || !slot.writes || !(slot.bytes & touched)) continue;
       is_anybody = true;
-      if (slot.pe == me) continue;
-      use(slot);
+      if (slot.pe != me) use(slot);
       // It has arrived, whatever else its PE has under way.
       if (slot.how() == Order::put) slot.order = static_cast<std::uint8_t>(Order::program);
     }

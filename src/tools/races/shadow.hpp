@@ -14,7 +14,9 @@
 
 namespace meshmem::races {
 
-// The calls that a PE knows to be done: of each order of each PE, the number of its last call.
+// The calls that a PE knows to be done: of each order of each PE, the number of its last call. Of
+// its own calls `put` and `signaled` say what a fence has ordered, `pending` what a quiet has
+// completed, and `program` what others are known to have seen.
 class Clock {
  public:
   explicit Clock(std::span<std::uint32_t> numbers) : numbers_(numbers) {}
@@ -24,8 +26,16 @@ class Clock {
   }
   bool knows(int me, const Access& access) const {
     const Order order = access.how();
-    if (access.pe == me && order != Order::pending) return true;
-    return access.call_number <= of(access.pe, order);
+    if (access.pe != me) return access.call_number <= of(access.pe, order);
+    if (order == Order::program || access.call_number <= of(me, Order::pending)) return true;
+    const bool brings = order == Order::pending && access.writes;
+    return !brings && access.call_number <= of(me, Order::program);
+  }
+  // Whether `now` is known to come behind it. A line that writes there again and again is no race.
+  bool orders(const Access& before, const Access& now) const {
+    if (knows(now.pe, before)) return true;
+    if (before.pe != now.pe || before.how() == Order::pending || !now.writes) return false;
+    return before.site == now.site || before.call_number <= of(now.pe, before.how());
   }
 
  private:

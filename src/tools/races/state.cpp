@@ -88,14 +88,19 @@ void publish() {
   checker.is_published = true;
 }
 
-void complete(Order last) {
+void complete(Order last, std::uint32_t last_call) {
   for (unsigned order = 1; order <= static_cast<unsigned>(last); ++order)
-    raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), checker.call_number);
+    raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), last_call);
 }
 
 void learn(std::span<const int> pes, const Moment& moment) {
-  checker.boards.read_clocks(pes, moment, [](std::size_t i, std::uint32_t number) {
-    if (i / kOrders != static_cast<std::size_t>(checker.job.pe)) raise(checker.numbers[i], number);
+  const int me = checker.job.pe;
+  checker.boards.read_clocks(pes, moment, [me](std::size_t i, std::uint32_t number) {
+    const auto order = static_cast<Order>(i % kOrders);
+    if (i / kOrders != static_cast<std::size_t>(me))
+      raise(checker.numbers[i], number);
+    else if (order == Order::put || order == Order::signaled)
+      raise(checker.clock().of(me, Order::program), number);
   });
 }
 

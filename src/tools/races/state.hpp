@@ -38,6 +38,7 @@ struct Checker {
   bool is_between_calls = false;         // call_number is that of the program's own accesses
   std::atomic<std::uint32_t> epoch = 0;  // another one with each change of that number or the clock
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each team
+  std::map<std::uint64_t, std::uint32_t> last_calls;   // of each context: that gave it work
   std::vector<Fetch> fetches;                          // under way, until quiet
   std::uint32_t n_told = 0;                            // of what this PE was told
 
@@ -69,8 +70,9 @@ std::string name_of(const Range& range);  // "heap+0x40"
 // write carries the version that its PE had, and whoever sees the write by a wait, a fetch or a
 // small get takes that version over.
 void take_call_number();
-void publish();             // the version that others may take over from now on
-void complete(Order last);  // the calls of this PE, in all orders up to that one
+void publish();  // the version that others may take over from now on
+// The calls of this PE up to one, in all orders up to that one.
+void complete(Order last, std::uint32_t last_call);
 
 void raise(std::uint32_t& known, std::uint32_t call_number);
 void learn(std::span<const int> pes, const Moment& moment);  // what they knew then
