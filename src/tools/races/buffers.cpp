@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list, and the memory from the first byte of any to the last: most loads and stores are outside.
+// A list, and its bounds: most loads and stores are outside of them.
 // Invariant: as buffers.hpp says.
 #include "tools/races/buffers.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "tools/races/state.hpp"
@@ -24,7 +23,6 @@ struct Buffer {
 constexpr std::size_t kBuffers = 256;
 // Lives for ever: a destructor of the program may finalize.
 auto& buffers = *new std::vector<Buffer>;
-std::atomic<std::uint64_t> first{UINT64_MAX}, last{0};
 
 void note_bounds() {
   std::uint64_t begin = UINT64_MAX, end = 0;
@@ -32,16 +30,11 @@ void note_bounds() {
     begin = std::min(begin, buffer.begin);
     end = std::max(end, buffer.end);
   }
-  first.store(begin, std::memory_order_relaxed);
-  last.store(end, std::memory_order_relaxed);
+  bounds_of_buffers.begin.store(begin, std::memory_order_relaxed);
+  bounds_of_buffers.end.store(end, std::memory_order_relaxed);
 }
 
 }  // namespace
-
-bool may_be_buffer(std::uint64_t address, std::size_t bytes) {
-  return address < last.load(std::memory_order_relaxed) &&
-         first.load(std::memory_order_relaxed) < address + bytes;
-}
 
 std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, const Access& access) {
   for (const Buffer& buffer : buffers)

@@ -7,6 +7,7 @@
 #ifndef MESHMEM_TOOLS_RACES_BUFFERS_HPP_
 #define MESHMEM_TOOLS_RACES_BUFFERS_HPP_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,8 +16,17 @@
 
 namespace meshmem::races {
 
-// False: nothing there is under way.
-bool may_be_buffer(std::uint64_t address, std::size_t bytes);
+// From the first byte of any buffer to behind the last.
+struct Bounds {
+  std::atomic<std::uint64_t> begin{UINT64_MAX}, end{0};
+};
+inline constinit Bounds bounds_of_buffers;
+
+// False: nothing there is under way. Inline, since each load and store of the program asks.
+[[gnu::always_inline]] inline bool may_be_buffer(std::uint64_t address, std::size_t bytes) {
+  return address < bounds_of_buffers.end.load(std::memory_order_relaxed) &&
+         bounds_of_buffers.begin.load(std::memory_order_relaxed) < address + bytes;
+}
 // A call under way that this access races with.
 std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, const Access& access);
 void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access);
