@@ -179,6 +179,12 @@ static void quiet_of_another_context(void) {
   if (me == 0) shmem_ctx_long_p(context, x, 7, 1);
   shmem_ctx_destroy(context);
 }
+/* No mistake: a fence orders a put and an atomic. */
+static void fetch_behind_fence(void) {
+  shmem_long_p(x, 1, (me + 1) % n);
+  shmem_fence();
+  (void)shmem_long_atomic_fetch(x, (me + 1) % n);
+}
 /* No mistake: the answer says that the put has arrived, and so has its source been read. */
 static void answer_without_quiet(void) {
   long from = 7;
@@ -427,10 +433,10 @@ static const struct {
             CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
                 CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet)
                     CASE(own_source_before_quiet) CASE(atomic_fetch_put) CASE(get_of_own_put)
-                        CASE(quiet_of_another_context) CASE(answer_without_quiet)
-                            CASE(atomics_of_two_widths) CASE(atomics_of_a_float)
-                                CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put) CASE(
-                                    signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
+                        CASE(quiet_of_another_context) CASE(answer_without_quiet) CASE(
+                            fetch_behind_fence) CASE(atomics_of_two_widths) CASE(atomics_of_a_float)
+                            CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put)
+                                CASE(signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
                                     CASE(dest_of_collect) CASE(source_of_alltoallv)
                                         CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
                                             CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads)

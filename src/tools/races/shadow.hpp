@@ -31,10 +31,13 @@ class Clock {
     const bool brings = order == Order::pending && access.writes;
     return !brings && access.call_number <= of(me, Order::program);
   }
-  // Whether `now` is known to come behind it. A line that writes there again and again is no race.
+  // Whether `now` is known to come behind it: a fence orders puts and atomics of a PE. A line that
+  // writes there again and again is no race.
   bool orders(const Access& before, const Access& now) const {
     if (knows(now.pe, before)) return true;
-    if (before.pe != now.pe || before.how() == Order::pending || !now.writes) return false;
+    const bool is_atomic = static_cast<Manner>(now.manner) == Manner::atomic;
+    if (before.pe != now.pe || before.how() == Order::pending) return false;
+    if (!now.writes && !is_atomic) return false;
     return before.site == now.site || before.call_number <= of(now.pe, before.how());
   }
 
