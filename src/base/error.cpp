@@ -87,7 +87,7 @@ void print_text(std::string_view text) {
 
 // Takes memory for a very long line only, and does without where there is none.
 void print_line(std::string_view message) {
-  char who[320];
+  char who[320] = "";
   fmt::basic_memory_buffer<char, 4096> line;
   try {
     fmt::format_to(std::back_inserter(line), "meshmem: {}: {}\n", describe_this_process(who),
@@ -116,7 +116,7 @@ void print_line_with_place(std::string_view message) {
   } catch (const std::bad_alloc&) {
   }
   const std::string_view whole = line.empty() ? message : line;
-  unsaid = &whole;
+  unsaid = &whole;  // cppcheck-suppress danglingLifetime  // say_the_unsaid() takes it away
   alarm(kSecondsForFlush);
   flush_standard_output();
   alarm(0);
