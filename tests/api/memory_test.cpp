@@ -24,6 +24,7 @@ void expect_usable(void* block, size_t bytes) {
   shmem_barrier_all();
   const char me = static_cast<char>(my_pe());
   shmem_putmem(chars, &me, 1, next_pe());
+  shmem_fence();  // both may be one byte
   shmem_putmem(chars + bytes - 1, &me, 1, next_pe());
   shmem_barrier_all();
   EXPECT_EQ(chars[0], previous_pe());

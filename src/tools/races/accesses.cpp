@@ -43,8 +43,9 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   Access mine = make_access(place, what);
   const bool may_be_polled =
       checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
-  // A PE that polls has seen it arrive.
-  if (may_be_polled && what.order == Order::put)
+  // A PE that polls has seen it arrive. A put to oneself is a copy, which is done on return.
+  const bool is_own = pe == checker.job.pe && what.writes && what.order != Order::pending;
+  if (is_own || (may_be_polled && what.order == Order::put))
     mine.order = static_cast<std::uint8_t>(Order::program);
   const std::optional<Access> race =
       checker.boards.add(pe, range, mine, may_be_polled, checker.numbers);

@@ -63,10 +63,6 @@ std::string_view name_of(const Site& site) {
   return kind < kAccessNames.size() ? kAccessNames[kind] : "a call";
 }
 
-bool is_atomic(const Access& access) {
-  return static_cast<Manner>(access.manner) == Manner::atomic;
-}
-
 std::string line_of(const Access& access, const Site& site) {
   return fmt::format("\n  {}{} by PE {}: {} in {}", access.writes ? "written" : "read",
                      is_atomic(access) ? " atomically" : "", access.pe,

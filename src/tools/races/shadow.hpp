@@ -14,6 +14,10 @@
 
 namespace meshmem::races {
 
+inline bool is_atomic(const Access& access) {
+  return static_cast<Manner>(access.manner) == Manner::atomic;
+}
+
 // The calls that a PE knows to be done: of each order of each PE, the number of its last call. Of
 // its own calls `put` and `signaled` say what a fence has ordered, `pending` what a quiet has
 // completed, and `program` what others are known to have seen.
@@ -35,9 +39,9 @@ class Clock {
   // writes there again and again is no race.
   bool orders(const Access& before, const Access& now) const {
     if (knows(now.pe, before)) return true;
-    const bool is_atomic = static_cast<Manner>(now.manner) == Manner::atomic;
-    if (before.pe != now.pe || before.how() == Order::pending) return false;
-    if (!now.writes && !is_atomic) return false;
+    if (before.pe != now.pe || (!now.writes && !is_atomic(now))) return false;
+    if (before.how() == Order::pending)
+      return is_atomic(before) && before.call_number <= of(now.pe, Order::put);
     return before.site == now.site || before.call_number <= of(now.pe, before.how());
   }
 
