@@ -22,7 +22,8 @@ namespace meshmem {
 
 namespace {
 
-// PE `pe`'s copy of host memory, or of device memory where may_use(place); nullptr elsewhere.
+// Returns PE `pe`'s copy of this address, in host memory or in device memory that may_use()
+// accepts. nullptr if there is none here.
 template <typename MayUse>
 std::byte* find_copy_for(const void* address, int pe, const MayUse& may_use) {
   std::byte* there = find_copy(address_map, address, 1, pe);
@@ -31,11 +32,11 @@ std::byte* find_copy_for(const void* address, int pe, const MayUse& may_use) {
   const auto place = device_segments().find(address, 1, pe);
   return place && may_use(*place) ? place->address : nullptr;
 }
-// For loads and stores of the processor and of kernels of this device.
+// Device memory only if kernels of this PE's device reach it.
 std::byte* find_loadable_copy(const void* address, int pe) {
   return find_copy_for(address, pe, [](const DevicePlace& place) { return place.for_kernels; });
 }
-// For those of the processor alone.
+// Device memory only if the processor can store into it.
 std::byte* find_host_copy(const void* address, int pe) {
   return find_copy_for(
       address, pe, [](const DevicePlace& place) { return host_stores().holds(place.address, 1); });
@@ -43,8 +44,8 @@ std::byte* find_host_copy(const void* address, int pe) {
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
 
-// A thread that is blocked in a read or a write has its stream for as long, and fflush waits for
-// it. Nobody but a writer has stdout; the other streams are waited for a second.
+// A thread that is blocked in a read or a write holds its stream's lock, and fflush waits for the
+// lock. Only writers hold that of stdout, so wait for it. Wait at most a second for other streams.
 void flush_streams() {
   constexpr int kMostNaps = 1000;
   constexpr timespec kNap{0, 1'000'000};
@@ -55,7 +56,7 @@ void flush_streams() {
       std::fflush(nullptr);
       is_over = true;
     }).detach();
-  } catch (const std::system_error&) {  // no thread is to be had
+  } catch (const std::system_error&) {  // no thread can be started
     std::fflush(nullptr);
     return;
   }
@@ -99,8 +100,8 @@ MESHMEM_ENTRY(void, finalize, (void)) {
   finish("shmem_finalize");
 }
 
-// No atexit: a PE that ends with another status than 0 is likely to have met an error, and the
-// others to wait for something else than its end. The launcher takes it for the failure that it is.
+// Not atexit, which does not tell the status. A PE that exits with a nonzero status has probably
+// failed, and to finalize would wait for PEs that wait for it. The launcher sees the failure.
 MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
   static std::atomic<bool> is_first{true};
   if (!is_first.exchange(false)) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1). A context is a handle and nothing
-// else (core/call.hpp), so its options change nothing.
-// Invariant: what a routine is to return holds the invalid team or context until it has succeeded.
+// Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1). A context is only a handle
+// (core/call.hpp), so its options change nothing.
+// Invariant: a routine that makes a team or context first sets its result to the invalid handle.
 #include <atomic>
 #include <cstdint>
 
@@ -20,14 +20,15 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   return result;
 }
 
-// The parent of a split or a team that ends; nullptr for SHMEM_TEAM_INVALID.
+// Returns the team that `routine` splits or destroys, and notes the call for messages. nullptr for
+// SHMEM_TEAM_INVALID.
 Team* team_named(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);
   if (team) team->begin_call(routine);
   return team;
 }
 
-// A number is never given twice.
+// Contexts are never given the same number twice.
 shmem_ctx_t make_context(shmem_team_t team) {
   static std::atomic<std::uintptr_t> last_number{0};
   const std::uintptr_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -115,14 +116,14 @@ MESHMEM_ENTRY(void, ctx_destroy, (shmem_ctx_t ctx)) {
 
 MESHMEM_ENTRY(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
   require_active("shmem_ctx_get_team");
-  *team = team_handle_of(ctx);  // SHMEM_CTX_INVALID has SHMEM_TEAM_INVALID
+  *team = team_handle_of(ctx);  // SHMEM_TEAM_INVALID for SHMEM_CTX_INVALID
   return ctx == SHMEM_CTX_INVALID ? 1 : 0;
 }
 
-// Sessions (section 9.9) and shmem_pcontrol (section 10) are hints of a program about itself, and
-// change no result. A batch allows the library to delay and to gather what crosses a network.
-// Transfers here are stores of the calling thread or entries of a stream, and gain nothing by a
-// delay. shmem_pcontrol is for a tool that stands in front of the library.
+// Sessions (section 9.9) are hints and change no result. Their batch option would let the library
+// delay transfers, to send several at once. Stores gain nothing by that, and the transport combines
+// small records without a hint (transport/network/flow.cpp). shmem_pcontrol (section 10) does
+// nothing here: a tool that wraps the routines may define it.
 MESHMEM_ENTRY(void, ctx_session_start,
               (shmem_ctx_t ctx, long, const shmem_ctx_session_config_t*, long)) {
   require_context(ctx, "shmem_ctx_session_start");

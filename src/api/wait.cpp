@@ -2,7 +2,8 @@
 //
 // Point-to-point synchronization (OpenSHMEM 1.6, section 9.11) and the waiting side of signals
 // (9.8.7 and 9.8.8).
-// Invariant: six representations serve all types.
+// Invariant: each integer type is treated as the fixed-width type of its size and sign. So
+// core/variable_wait.hpp is compiled for six types only: 2, 4 and 8 bytes, signed and unsigned.
 #include <cstdint>
 #include <type_traits>
 
@@ -13,7 +14,7 @@
 namespace meshmem {
 namespace {
 
-// int32_t for int, uint64_t for size_t, ...
+// Plain<int> is int32_t, Plain<size_t> is uint64_t, ...
 template <std::size_t bytes>
 using WordOf = std::conditional_t<bytes == 2, std::uint16_t,
                                   std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>;
@@ -36,8 +37,8 @@ VariableSet<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t ne
   return make_set(routine, plain(ivars), nelems, status, cmp, plain(values), 1);
 }
 
-// The operations of the table. `value` is one value, or a pointer to one for each variable in the
-// vector forms.
+// The operations that the table of waits (MESHMEM_OPS_WAIT) names. `value` is one value for all
+// variables; in the vector forms it points to an array with one for each.
 template <typename E>
 void wait_until(const char* routine, E* ivar, int cmp, E value) {
   wait_until_met<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
@@ -123,7 +124,8 @@ MESHMEM_OPS_WAITS_OF_MANY(MORE_WAITS, ushort_, unsigned short)
 
 MESHMEM_ENTRY(void, wait, (long* ivar, long cmp_value)) { wait("shmem_wait", ivar, cmp_value); }
 
-// shmem.h has an overload of this name and type in C++, so the function goes by another name here.
+// In C++ shmem.h has an overload shmem_wait_until with these parameters. So the C function has
+// another name in this file, and its own in the object file.
 extern "C" MESHMEM_VISIBLE void wait_until_of_long(long* ivar, int cmp,
                                                    long cmp_value) __asm__("shmem_wait_until")
     __attribute__((weak, alias("pshmem_wait_until")));
