@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one way from an address of code to names, and the calls that led to here. Names are function,
-// file and line where the program was compiled with -g, else the function and its place in the
-// program's file.
-// Invariant: slow, so errors, checks and waits that have already lasted long call it. It takes
-// the loader's locks and memory, and finds what it can.
+// Finds the names for an address of code, and the calls that led to the present one. The names are
+// function, file and line if the program was compiled with -g. Otherwise they are the function and
+// the offset in the program's file, as far as these are known.
+// Invariant: slow, and takes memory and the loader's locks. So only errors, checks and waits that
+// have already lasted long call it.
 #ifndef MESHMEM_BASE_CODE_PLACE_HPP_
 #define MESHMEM_BASE_CODE_PLACE_HPP_
 
@@ -17,25 +17,25 @@ namespace meshmem {
 struct CodePlace {
   std::string function{};    // without its parameters; "" if it is not known
   std::string line{};        // "heat.c:42", or ""
-  std::string object{};      // "heat"
-  std::uint64_t offset = 0;  // in the object, for addr2line -e heat
+  std::string object{};      // "heat": the program's or library's file
+  std::uint64_t offset = 0;  // in that file, for addr2line -e heat
 
   // "exchange_halos at heat.c:42"; without -g "exchange_halos at heat+0x2f41".
   std::string text() const;
 };
 
-// The innermost first: functions that the compiler has put into others are apart. None where there
-// is no code.
+// Returns the function at `address`. Inlined functions have places of their own, innermost first.
+// Empty if no loaded file has this address.
 std::vector<CodePlace> code_places(std::uintptr_t address);
 
 // The stack: a line for each call, innermost first.
 std::string stack_text();
 
-// The place by which the program has come into the library, "exchange_halos at heat.c:42"; "" if no
-// function of the program has called, as in threads of the library.
+// Where the program called the library, as in "exchange_halos at heat.c:42". "" if no function of
+// the program did, as in the library's own threads.
 std::string calling_place();
 
-// The same of the call that returns to this address.
+// The place of the call that returns to this address, in the same form.
 std::string place_of_call(const void* return_address);
 
 }  // namespace meshmem

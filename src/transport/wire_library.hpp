@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the Wire of a job: meshmem's own, or that of a library (base/machine/loaded_libraries).
-// Called by start-up, in jobs with far PEs only.
+// Makes the job's Wire: meshmem's own for TCP, or that of libmeshmem_ucx.so, which it loads.
+// Called at start-up, only in jobs with far PEs.
 #ifndef MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 #define MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 
@@ -14,23 +14,23 @@
 
 namespace meshmem {
 
-// As nodes tell each other.
+// The values are sent between nodes, which compare them at start-up.
 enum class WireKind : std::uint64_t { none, tcp, ucx };
 const char* name_of(WireKind kind);
 
 struct MadeWire {
   WireKind kind = WireKind::none;
   std::unique_ptr<Wire> wire;
-  std::string why;  // this one
+  std::string why;  // why this kind, for a debug line
 };
 
-// UCX where there is an RDMA network that it serves, else TCP, unless the user names one.
-// `on_one_machine`: all PEs are, so TCP needs no other interface than the loopback. Without a wire
-// a line is in *error, of the kind.
+// Takes the kind that the user named, else UCX if it works on an RDMA network here, else TCP.
+// `on_one_machine`: all PEs are, so take TCP over the loopback, unless the user named a kind or an
+// interface. On failure `wire` is nullptr, and *error says why this `kind` cannot be used.
 MadeWire make_wire(NetworkKind wanted, bool on_one_machine, const WireRequest& request,
                    std::string* error);
 
-// request.version is filled in. nullptr and a line in *error if it cannot be.
+// Sets request.version itself. On failure returns nullptr, and *error has a line.
 std::unique_ptr<Wire> try_make_wire(WireKind kind, const WireRequest& request, std::string* error);
 
 }  // namespace meshmem

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The barriers within a node.
-// Invariant: each is an all-to-all operation in the sense of team_steps.hpp.
+// Invariant: in each, a PE that leaves knows that all have entered, so each is an operation "all to
+// all" of team_steps.hpp.
 #include "collectives/node/barrier.hpp"
 
 #include "collectives/schedule.hpp"
@@ -11,7 +12,7 @@ namespace meshmem {
 
 namespace {
 constexpr int kFlatLimit =
-    16;  // PEs up to which reading all lines is cheaper than log2 n dependent steps
+    16;  // up to this many PEs, reading all lines is cheaper than log2 n rounds
 }
 
 void sync(NodeTeam& team) {
@@ -27,11 +28,11 @@ void sync_flat(NodeTeam& team) {
 
 void sync_dissemination(NodeTeam& team) {
   const std::uint64_t sequence = begin_operation(team);
-  // A PE can be one operation ahead of its partner, never two: two sets of flags suffice.
+  // A PE can be at most one operation ahead of its target, so two sets of flags suffice.
   const auto parity = sequence % 2;
   for (int round = 0; round < schedule::dissemination_rounds(team.n); ++round) {
     const int target = schedule::dissemination_target(team.n, team.me, round);
-    const int source = (2 * team.me - target + team.n) % team.n;  // whose target I am
+    const int source = (2 * team.me - target + team.n) % team.n;  // the PE whose target this PE is
     signal(team.of(target).meet[parity][round], sequence);
     wait_until_ready(
         [&] {
@@ -50,13 +51,13 @@ void sync_counting(NodeTeam& team) {
   const std::uint64_t sequence = begin_operation(team);
   TeamArea& meeting_place = team.of(0);
   fuzz_schedule();
-  // acq_rel: the last to arrive has read what all others published by arriving, and hands it on by
-  // the release word.
+  // acq_rel: the last PE to arrive acquires what all others published by arriving. The release word
+  // publishes all of it to those that wait.
   const std::uint64_t arrived =
       meeting_place.count.epoch.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (arrived == static_cast<std::uint64_t>(team.n)) {
     meeting_place.count.epoch.store(
-        0, std::memory_order_relaxed);  // before the release: nobody arrives again until then
+        0, std::memory_order_relaxed);  // before the release, after which PEs may arrive again
     signal(meeting_place.release, sequence);
   } else {
     wait_until_ready(
