@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of large data by stores, in two hops. Every PE pushes to each other PE the share of
-// its source that the other one owns (reduce-scatter). The owner combines in PE order and pushes
-// the result to all dests (all-gather). Nobody loads over a link, and the two hops overlap.
-// Invariant: a slot is filled again only after it has been emptied, and a dest is written only
-// after its PE has read that chunk of its source.
+// Reductions of large data by stores, in two hops. First each PE pushes to every other PE the share
+// of its source that the other PE owns (reduce-scatter). Then the owner combines in PE order and
+// pushes the result to all dests (all-gather). No PE loads over a link, and the hops overlap.
+// Invariant: a sender refills a slot only after the owner has read it. An owner writes a dest only
+// after that PE has read the same chunk of its source.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_DIRECT_HPP_
 
@@ -15,12 +15,15 @@
 namespace meshmem {
 namespace device {
 
-// A chunk is as much of a share as fits into one of the slots that a PE has for each other one, or
-// half a share. In step k a PE sends chunk k to all, then combines chunk k - 1, by all waves but
-// the last, which announces. It sends chunk k after it has got chunk k - 2 from all, which they
-// sent after they had combined chunk k - 4: so four slots will do. A result goes into the dest of a
-// PE that has sent that chunk of its source, so it has entered, and has read it: dest may be the
-// source. Whoever has finished has got chunks of all, so all have entered.
+// A PE has kSlots slots for each other PE. A chunk is at most what fits into a slot, and a share of
+// more than kOneChunkBytes has at least two. In step k a PE sends chunk k to all, then combines
+// chunk k - 1. In a large group the last wave only announces, and the others do the rest (Workers).
+//
+// Four slots suffice: a PE sends chunk k after it has got chunk k - 2 from all. They sent chunk
+// k - 2 after they had combined chunk k - 4, whose slots chunk k uses.
+// dest may be the source: a result goes to a PE only after this PE has sent the same chunk of its
+// source, and so has read it.
+// A PE that finishes has got chunks from all, so all have entered, which sync.hpp relies on.
 template <typename Op, typename E, typename Group>
 class DirectReduction {
  public:
@@ -34,7 +37,7 @@ class DirectReduction {
         shares_(count, sync.team.n) {
     const auto others = static_cast<std::size_t>(sync.team.n - 1);
     const std::size_t room = plain_bytes(sync) / others / kSlots, align = alignment_of_slots(room);
-    slot_bytes_ = room / align * align;  // twice 16 at least
+    slot_bytes_ = room / align * align;  // at least 32
     lead_bytes_ = lead_in_slots(source);
     const std::size_t grain = align / sizeof(E);
     const std::size_t most = (slot_bytes_ - lead_bytes_) / align * grain;
@@ -45,7 +48,7 @@ class DirectReduction {
 
   MESHMEM_DEVICE_MEMBER void run() const {
     std::uint64_t epoch = sync_.epoch();
-    group_.sync();  // until they entered, others may have written source and read dest
+    group_.sync();  // before it, other threads may still write source and read dest
     for (std::size_t first = 0; first < chunks_; first += kMostSteps) {
       const std::size_t left = chunks_ - first;
       epoch = next_epoch(group_, sync_, epoch);
@@ -55,9 +58,9 @@ class DirectReduction {
   }
 
  private:
-  static constexpr std::size_t kOneChunkBytes = 8 << 10;  // less is sent before a flag has arrived
+  static constexpr std::size_t kOneChunkBytes = 8 << 10;  // less is sent faster than a flag
   static constexpr int kSlots = 4;
-  static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of an operation
+  static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of one epoch
 
   // `chunks` chunks from chunk `first` on.
   MESHMEM_DEVICE_MEMBER void run(std::uint64_t epoch, std::size_t first, int chunks) const {
@@ -72,7 +75,7 @@ class DirectReduction {
         combine(workers, epoch, first, k - 1);
       }
     }
-    announce_to_all(workers, group_, sync_, epoch, chunks + 1);  // the last results
+    announce_to_all(workers, group_, sync_, epoch, chunks + 1);  // the last results are stored
     await_all_by_waves(group_, sync_, epoch, chunks + 1);
   }
 
@@ -98,7 +101,7 @@ class DirectReduction {
         count_of(me, first, k));
   }
 
-  // Where PE `owner` gets chunk k of PE `from`.
+  // Where PE `from` stores chunk k for PE `owner`.
   MESHMEM_DEVICE_MEMBER E* slot(int owner, int from, std::uint64_t epoch, int k) const {
     const int after = from - owner - 1;
     const auto row = static_cast<std::size_t>(after < 0 ? after + sync_.team.n : after);
@@ -122,10 +125,10 @@ class DirectReduction {
   const E* const source_;
   const ElementShares<E> shares_;
   std::size_t slot_bytes_, lead_bytes_;
-  std::size_t chunks_, chunk_;  // of a share, all as long but the last
+  std::size_t chunks_, chunk_;  // of a share; elements of each but the last
 };
 
-// For two PEs or more.
+// Needs at least two PEs.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_direct(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message is a row of lines in the memory of the receiver: the channel's row for its sender and
-// the parity of the operation. The flag is the operation's epoch, cut to 32 bits. next_epoch()
-// clears old packets before a flag repeats.
-// Invariant: a sender fills the rows of parity p only when it knows that the operation that used
-// them last is over in all PEs (sync.hpp).
+// Where messages of packet lines (packets.hpp) arrive: in the receiver's memory, in the channel's
+// row for their sender and the parity of the operation's epoch. A line's flag is the epoch, cut to
+// 32 bits. sync.hpp wipes old packets before a flag repeats.
+// Invariant: a sender fills the rows of parity p only when it knows that all PEs have finished the
+// operation that used them last (sync.hpp).
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_ROWS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKET_ROWS_HPP_
 
@@ -14,7 +14,7 @@
 namespace meshmem {
 namespace device {
 
-// The row of lines from `sender` in the memory of `receiver`.
+// Returns the row in the memory of `receiver` for lines from `sender`.
 MESHMEM_DEVICE Bits128* packet_row(const TeamSync& sync, int receiver, int sender,
                                    std::uint64_t epoch) {
   const std::size_t row = (epoch & 1) * sync.space.senders + static_cast<std::size_t>(sender);
@@ -48,9 +48,9 @@ class PacketRows {
   std::size_t row_, first_, own_;
 };
 
-// Receives a line from each of n PEs. PE 0's line is at `first`, and the lines are `apart` lines
-// apart. Calls visit(pe, data) for all PEs in order, with zero for a PE that is not awaited. Loads
-// the lines of kTogether PEs together, so that their latencies overlap.
+// Receives one line from each of n PEs: PE 0's at `first`, each next PE's `apart` lines further.
+// Calls visit(pe, data) for all PEs in order, with data 0 if !is_awaited(pe). Loads the lines of
+// kTogether PEs together, so that their latencies overlap.
 template <int kTogether = 8, typename IsAwaited, typename Visit>
 MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t apart,
                                       std::uint64_t epoch, const IsAwaited& is_awaited,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks, switches, and their reports to AddressSanitizer and ThreadSanitizer.
-// Invariant: every switch tells the sanitizers where it goes before it goes, and where it came from
-// on arrival.
+// Makes the stacks, switches between them, and reports both to AddressSanitizer and
+// ThreadSanitizer.
+// Invariant: every switch is announced to the sanitizers before it, and confirmed on arrival.
 #include "fiber.hpp"
 
 #include <sys/mman.h>
@@ -10,14 +10,14 @@
 #include <cstdlib>
 #include <utility>
 
-#if __has_include(<valgrind/valgrind.h>)  // of the Debian package valgrind, which ./mesh installs
+#if __has_include(<valgrind/valgrind.h>)  // Debian's package valgrind has it; ./mesh installs it
 #include <valgrind/valgrind.h>
 #else
 #define VALGRIND_STACK_REGISTER(bottom, top) 0
 #define VALGRIND_STACK_DEREGISTER(number)
 #endif
 
-// Weak, so that one library serves programs with a sanitizer and without: absent ones are null.
+// Weak, so null in a program without that sanitizer: one library serves programs with and without.
 extern "C" {
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void** old_stack, const void* bottom,
                                                           std::size_t size);
@@ -37,16 +37,16 @@ namespace context = boost::context::detail;
 constexpr std::size_t kGuard = 4096;
 constexpr std::size_t kStack = 128 * 1024;
 constexpr std::size_t kStackUnderSanitizers = 512 * 1024;
-// A guard splits a mapping, and a process may have 65530 of those: beyond this many stacks go
-// without.
+// A guard is a page below a stack that faults when touched. It splits a mapping, and Linux allows a
+// process 65530 mappings. So stacks beyond this number have no guard.
 constexpr int kMaxGuards = 20000;
 std::atomic<int> guards{0};
-// ThreadSanitizer follows at most some 8000 threads, and ends without a clear word when there are
-// more.
+// ThreadSanitizer follows at most about 8000 threads. With more it ends the program without a clear
+// message.
 constexpr int kMaxTsanFibers = 6000;
 std::atomic<int> tsan_fibers{0};
-// Stacks begin at different places of their page, so that not all of them fall on the same lines of
-// the cache.
+// Stacks begin at kColours different offsets, kColour bytes apart, so that they do not all compete
+// for the same lines of the cache.
 constexpr std::size_t kColours = 16, kColour = 256;
 
 std::size_t stack_size() {
@@ -55,7 +55,7 @@ std::size_t stack_size() {
   return sanitized ? kStackUnderSanitizers : kStack;
 }
 
-// `old_stack` is null when the fiber that is left never comes back.
+// `old_stack` is null if the fiber that is left never runs again.
 void announce_switch(void** old_stack, const Fiber& to) {
   if (__sanitizer_start_switch_fiber != nullptr)
     __sanitizer_start_switch_fiber(old_stack, to.stack, to.stack_size);
@@ -69,7 +69,7 @@ void confirm_arrival(void* asan_stack, context::transfer_t arrival) {
   const void* bottom = nullptr;
   std::size_t size = 0;
   __sanitizer_finish_switch_fiber(asan_stack, &bottom, &size);
-  if (previous.mapping == nullptr) {  // only now it is known where the OS thread's own stack lies
+  if (previous.mapping == nullptr) {  // the OS thread's own stack: known only now
     previous.stack = bottom;
     previous.stack_size = size;
   }

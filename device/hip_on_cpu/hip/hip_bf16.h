@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's second bfloat16 on ordinary CPUs: the same numbers as hip_bfloat16, by the names that came
-// with ROCm 5.7. Deliberately not there, as in hip_fp16.h: arithmetic of the type itself, vectors
-// of it, and other ways to round.
+// HIP's newer bfloat16 type on ordinary CPUs. It has the values of hip_bfloat16, and the names that
+// ROCm 5.7 introduced. As in hip_fp16.h, arithmetic, vectors and other roundings of the type are
+// left out on purpose.
 #pragma once
 
 #include "hip/on_cpu/short_floats.h"
