@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies by the threads of a group, in the widest pieces that both ends allow.
-// Invariant: an aligned run of 1, 2, 4 or 8 bytes that is copied alone is one load and one store.
-// So no PE that waits for it sees half of it. Neighbouring threads touch neighbouring pieces. Used
-// by puts, gets and collectives.
+// Invariant: a copy of only 1, 2, 4 or 8 aligned bytes is one load and one store, so a PE that
+// waits for them never sees half. Neighbouring threads touch neighbouring pieces. Used by puts,
+// gets and collectives.
 #ifndef MESHMEM_DEVICE_COPY_HPP_
 #define MESHMEM_DEVICE_COPY_HPP_
 
@@ -12,7 +12,7 @@
 namespace meshmem {
 namespace device {
 
-// How the source is read: a put reads memory of its own PE, a get data that others may have
+// How the source is read. A put reads its own PE's memory. A get reads data that other PEs may have
 // written.
 struct OwnSource {
   template <typename T>
@@ -27,8 +27,8 @@ struct OthersSource {
   }
 };
 
-// n pieces; several loads are under way before the first store, which fills the link. Of the last
-// few as many as possible: a thread that copies little waits for each trip over the link.
+// Copies every step-th piece up to `end`. kInFlight loads go out before the first store, to fill
+// the link. The rest goes by half as many at a time, and so on, so its loads overlap too.
 template <typename Source, typename Piece, int kInFlight>
 MESHMEM_DEVICE void copy_steps(Piece* to, const Piece* from, const Piece* end, std::size_t step) {
 #pragma unroll 1
@@ -71,7 +71,7 @@ MESHMEM_DEVICE void copy_piece(std::byte* to, const std::byte* from, std::size_t
   }
 }
 
-// The widest power of two of which both addresses are multiples, and which fits.
+// The widest piece, up to 16 bytes, that fits and to which both addresses are aligned.
 MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* from,
                                        std::size_t bytes) {
   const auto all =
@@ -81,8 +81,8 @@ MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* fro
   return width;
 }
 
-// Ends that lie unevenly: the middle in the widest pieces that both ends share, the edges by the
-// last thread, which has the least to do.
+// Copies between ends that lie unevenly. All threads copy the middle, in the widest pieces in which
+// both ends can be aligned. The last thread, which has the least to do, copies the edges.
 template <typename Source, int kInFlight, typename Group>
 MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const std::byte* from,
                                      std::size_t bytes) {
@@ -113,16 +113,16 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   }
 }
 
-// The kInFlight that reductions give copy(). On AMD it is 1: that compiler counts the registers of
-// a called function for every kernel of the file.
+// The kInFlight that reductions give copy(). On AMD it is 1, since the compiler charges every
+// kernel of the file with the registers of a called function.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 constexpr int kManyInFlight = 4;
 #else
 constexpr int kManyInFlight = 1;
 #endif
 
-// kInFlight: how many pieces of 16 bytes are under way where the ends lie unevenly. Each takes
-// registers, and a user's kernel with 1,024 threads has 64 of them a thread.
+// kInFlight: how many loads of 16 bytes overlap where the ends lie unevenly. Each takes registers,
+// and a thread has only 64 in a user's kernel with 1,024 threads.
 template <typename Source, int kInFlight = 1, typename Group>
 MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std::size_t bytes) {
   auto* to = static_cast<std::byte*>(dest);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The groups that call a routine together: one Thread, a Wave (threads in lockstep: 32 or 64, a
-// literal only in wave_size()), or a Block. All threads of the group call, with the same arguments.
+// The groups that call a routine together: one Thread, a Wave (wave_size() threads in lockstep) or
+// a Block. All threads of the group call, with the same arguments.
 // Invariant: every group has rank(), size(), sync() and share(), which gives all threads the value
 // of rank 0. sync() and share() order the memory accesses of the group's threads among each other.
 // Used by all device code as a type argument.
@@ -22,8 +22,8 @@ MESHMEM_DEVICE int threads_of_block() {
   return static_cast<int>(blockDim.x * blockDim.y * blockDim.z);
 }
 
-// Threads of a wave. NVIDIA's compiler takes warpSize for a number that it does not know, and
-// divides by it.
+// The number of threads of a wave. NVIDIA's compiler does not know warpSize, and would emit
+// divisions by it.
 MESHMEM_DEVICE int wave_size() {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   return 32;
@@ -32,10 +32,10 @@ MESHMEM_DEVICE int wave_size() {
 #endif
 }
 
-// MESHMEM_UNFORESEEN(value): a value that the active threads of a wave have in common. AMD's
-// compilers take it for another value each time, so they compute dependent values where those are
-// needed. Else they do so before the loop, also for a rare branch, and hold them in scalar
-// registers, of which there are a hundred: the rest is spilt. Others see the value alone.
+// MESHMEM_UNFORESEEN(value) returns `value`, which all active threads of a wave have in common, but
+// AMD's compilers cannot foresee the result. So they compute what depends on it where it is needed.
+// Otherwise they compute it before the loop, even for a rare branch, and spill what exceeds their
+// hundred scalar registers. For other compilers it is only the value.
 #if defined(MESHMEM_TARGET_IS_HIP)
 #define MESHMEM_UNFORESEEN(...) unforeseen(__VA_ARGS__)
 template <typename T>
@@ -115,8 +115,8 @@ struct Block {
   }
 };
 
-// The calling thread's rank, which AMD's compilers take for another one each time, as
-// MESHMEM_UNFORESEEN has it: else the mask of the lanes that lead is held over a loop.
+// The calling thread's rank, which AMD's compilers cannot foresee (as with MESHMEM_UNFORESEEN).
+// Otherwise they hold the mask of the lanes of rank 0 in registers throughout a loop.
 template <typename Group>
 MESHMEM_DEVICE int rank_here(const Group& group) {
   int rank = group.rank();

@@ -4,8 +4,8 @@
 // travel as packets (packet_moves.hpp). With more, each PE pushes its blocks into the others' dest,
 // between a meeting when all buffers are ready and one when all data has arrived.
 // Invariant: a PE's dest is written, and its source read, only after all threads of its group have
-// entered the call. A dest is complete when the call returns. A call that moves nothing does
-// nothing, on all PEs alike.
+// entered the call. A dest is complete when the call returns. A call of 0 bytes does nothing,
+// except that in collect PEs still exchange lengths.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_MOVES_HPP_
 
@@ -16,8 +16,8 @@
 namespace meshmem {
 namespace device {
 
-// `vectors` of 16 bytes from `source` to every member's `dest`: loaded once, several at a time, and
-// stored to one PE after the other.
+// Pushes `vectors` of 16 bytes from `source` to every member's `dest`. Loads several at a time,
+// each once, and stores them to one PE after the other.
 template <typename Group>
 MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync, Bits128* dest,
                                         const Bits128* source, std::size_t vectors) {
@@ -41,7 +41,7 @@ MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync
   }
 }
 
-// Pushes `bytes` from `source` to every member's `dest`; to this PE's only if it is another place.
+// Pushes `bytes` from `source` to every member's `dest`; to this PE's only if dest is not source.
 template <typename Group>
 MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::byte* dest,
                                 const std::byte* source, std::size_t bytes) {
@@ -85,9 +85,9 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
   return 0;
 }
 
-// Pushes to one PE after the other: from `source` to `mine` in each; the next PE's block lies
-// source_apart bytes further. own_first: to this PE before the others and not after them. If half
-// of a kernel's blocks do so, the links carry data while memory copies.
+// Pushes a block to `mine` in one PE after the other. PE i's block lies i * source_apart bytes
+// behind `source`. This PE's own block goes first if own_first is set, otherwise last. If half of a
+// kernel's blocks set it, the links carry data while memory copies.
 template <typename Group>
 MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::byte* mine,
                                  const std::byte* source, std::size_t source_apart,
@@ -101,9 +101,9 @@ MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::
   }
 }
 
-// Whether kernels push a block that all get to one PE after the other: on NVIDIA GPUs, whose links
-// lead to a switch, that is 2 to 4 % faster than each piece to all. On AMD GPUs each PE has a link
-// of its own.
+// Whether fcollect's own kernels push the whole block to one PE after the other, not each piece to
+// all. That is 2 to 4 % faster on NVIDIA GPUs, whose links lead to a switch. AMD GPUs have a link
+// for each PE.
 #if defined(MESHMEM_TARGET_IS_HIP)
 constexpr bool kPushesInTurn = false;
 #else
@@ -132,7 +132,7 @@ MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest
   return 0;
 }
 
-// Blocks that are too long for packets are pushed. The packets with the lengths stand for the first
+// Blocks that are too long for packets are pushed. The packets with the lengths replace the first
 // meeting.
 template <typename Group>
 MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest, const void* source,

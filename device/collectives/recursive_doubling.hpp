@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in log2 n exchanges of whole totals, by packets. Each exchange joins groups of PEs in
-// pairs, to groups with a common total. The groups have one PE first, then two, then four.
-// Invariant: a group is a run of PEs, and both partners put the total of the lower group first. So
-// all PEs get the same bits, though not those of adding in PE order. Totals travel unrounded, short
-// floating-point types as float: they are rounded once, at the end.
+// Reductions in log2 n exchanges of whole totals, by packets. A group is a run of PEs with a common
+// total, at first one PE. Each exchange merges the groups in pairs.
+// Invariant: both partners put the total of the lower group first, so all PEs get the same bits.
+// These may differ from the bits of combining in PE order. Totals of half and bfloat16 travel as
+// float, and are rounded once, at the end.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
 
@@ -40,9 +40,9 @@ struct TotalPackets {
   }
 };
 
-// The exchanges are between *numbers*, in the order of PEs. If n is not a power of two, the first
-// PEs fold in pairs: the odd PE gives its elements to the even one before the exchanges, and gets
-// the result after them.
+// *Numbers*, in the order of PEs, exchange totals. If n is a power of two, each PE is a number. If
+// not, the first PEs fold in pairs, one number each: the odd PE gives its elements to the even one
+// before the exchanges, and gets the result after them.
 struct Doubling {
   int numbers;  // the largest power of two that is not above n
   int folded;   // pairs at the beginning that are one number each
@@ -58,9 +58,9 @@ struct Doubling {
   }
 };
 
-// Returns the total of all PEs; `total` is this PE's own. Two PEs exchange only once in an
-// operation, so one row for each sender is enough. The result depends on all PEs, so a PE that has
-// it knows that all have entered. The exchange of a unit waits for no other unit.
+// Returns the total of all PEs; `total` is this PE's own. A PE sends a unit to another PE only once
+// in an operation, so one row for each sender is enough. The result depends on all PEs, so a PE
+// that has it knows that all have entered. The exchange of a unit waits for no other unit.
 template <typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> exchange_totals(const Op& op, const TotalPackets<E>& packets,
                                             const Doubling& doubling, int me, UnitTotal<E> total) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in two hops, without a barrier. Every PE sends each other PE the share that the other
-// one owns, combines its own share in PE order, and sends the result to all. That is 2/n of the
-// bytes of one_shot.hpp. The first half of a row takes elements to combine, the second half
+// Reductions in two hops, without a barrier. Every PE sends each share of its source to the share's
+// owner. The owner combines the share in PE order and sends the result to all. PEs send 2/n of the
+// bytes of one_shot.hpp. The first half of a row is for elements to combine, the second half for
 // results. Batches alternate between the rows of the two parities.
 // Invariant: a thread has the same units in all shares of a batch. It reads a unit of the source
 // before it writes that unit of the dest, also in place.
@@ -15,8 +15,9 @@
 namespace meshmem {
 namespace device {
 
-// The units of a batch, divided among PEs: `full` shares of the same length, a shorter one, and
-// none. Every batch has a unit, so all PEs get a result that all have contributed to.
+// The units of a batch, divided among PEs: the first `full` PEs have shares of the same length, the
+// next PE has the rest, and the others have none. A batch is never empty, so every PE gets a result
+// to which all have contributed.
 struct Shares {
   std::size_t first;  // of the batch
   std::size_t length;
@@ -34,11 +35,11 @@ struct Shares {
   MESHMEM_DEVICE_MEMBER std::size_t units_of(int pe) const {
     return pe < full ? length : pe == full ? rest : 0;
   }
-  // How many PEs, the first ones, have a unit `u` in their shares.
+  // The number of PEs whose shares have a unit `u`; they are the first ones.
   MESHMEM_DEVICE_MEMBER int pes_with(std::size_t u) const { return full + (u < rest ? 1 : 0); }
 };
 
-// The calling thread's units of a share.
+// Visits the calling thread's units of a share.
 template <typename Group, typename Visit>
 MESHMEM_DEVICE void for_each_unit(const Group& group, std::size_t units, const Visit& visit) {
   for (auto u = static_cast<std::size_t>(group.rank()); u < units;
@@ -46,8 +47,7 @@ MESHMEM_DEVICE void for_each_unit(const Group& group, std::size_t units, const V
     visit(u);
 }
 
-// The others' shares of this PE's source, to their owners: the loads for several of them are under
-// way at the same time.
+// Sends the other PEs their shares of this PE's source. Loads for several PEs overlap.
 template <typename E, typename Group>
 MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const Shares& shares,
                                 const E* source, std::size_t count, std::uint64_t epoch) {
@@ -74,7 +74,7 @@ MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const 
   });
 }
 
-// This PE's share of all sources, into its dest and to all others.
+// Combines this PE's share of all sources, stores it in dest and sends it to all others.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void combine_share(const Op& op, const Group& group, const TeamSync& sync,
                                   const Shares& shares, E* dest, const E* source, std::size_t count,
@@ -119,7 +119,7 @@ MESHMEM_DEVICE void reduce_two_shot(const Op& op, const Group& group, const Team
   const std::size_t batch = lines_of_row(channel) / 2 * n;
   std::uint64_t epoch = channel.epoch();
 
-  group.sync();  // until they entered, others may have written source and read dest
+  group.sync();  // other threads may use source and dest until they enter
   for (std::size_t first = 0; first < units; first += batch) {
     const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
     const std::size_t in_batch = units - first < batch ? units - first : batch;
@@ -128,7 +128,7 @@ MESHMEM_DEVICE void reduce_two_shot(const Op& op, const Group& group, const Team
     send_shares(group, sync, shares, source, count, epoch);
     combine_share(op, group, sync, shares, dest, source, count, epoch);
     receive_results(group, sync, shares, dest, count, epoch);
-    group.sync();  // all results have come, so all PEs are in this batch
+    group.sync();  // this PE has all results, so all PEs are in this batch
   }
   group.sync();
 }

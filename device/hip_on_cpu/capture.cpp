@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording a capture and checking at its end that all of its streams were joined.
+// Records captures. At the end checks that the origin stream has waited for all work of the others.
 // Invariant: a capture that went wrong stays wrong: its end gives an error and no graph.
 #include "capture.hpp"
 
@@ -25,7 +25,7 @@ bool Capture::is_joined() const {
   return std::all_of(streams.begin(), streams.end(), [&](const auto& entry) {
     const auto& [stream, seen] = entry;
     const auto own = seen.find(stream.get());
-    if (own == seen.end()) return true;  // it did nothing
+    if (own == seen.end()) return true;  // it recorded nothing
     const auto joined = by_origin.find(stream.get());
     return joined != by_origin.end() && joined->second == own->second;
   });

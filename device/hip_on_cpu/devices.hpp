@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many devices a process has, and which one a thread uses now.
-// Invariant: a device is known by its index alone, so that device i of one process is device i of
-// all. Used by every API function that needs a device.
+// Invariant: the index alone identifies a device, so device i is the same one in all processes.
+// Used by every API function that needs a device.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ inline constexpr int kMaxThreadsDim[3] = {1024, 1024, 1024};
 inline constexpr int kMaxGridSize[3] = {INT32_MAX, UINT16_MAX, UINT16_MAX};  // HIP's limits
 inline constexpr std::size_t kSharedMemoryPerBlock = 64 * 1024;
 
-int device_count();  // 0 when MESHMEM_CPU_DEVICES is wrong, which is reported once
+int device_count();  // 0 if MESHMEM_CPU_DEVICES is invalid, which the first call reports
 int current_device();
 inline bool is_device(int device) { return device >= 0 && device < device_count(); }
 
-std::size_t memory_of_device();       // all of it
-std::size_t free_memory_of_device();  // the memory that the machine could give it now
+std::size_t memory_of_device();       // in bytes, free or not
+std::size_t free_memory_of_device();  // its part of the memory available now
 
 }  // namespace hip_on_cpu

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: points in streams that have a time and can be waited for, and that carry a capture from
-// stream to stream.
-// Invariant: waiting for an event means its last recording at the time of the call, whatever is
-// recorded later. It is recorded in streams of the device that it was made on; those of all devices
-// may wait for it.
+// Events: points in streams. An event has a time, streams and the host can wait for it, and it
+// carries a capture from stream to stream.
+// Invariant: a wait is for the event's last recording at the time of the call; later ones do not
+// count. Only streams of the event's own device record it; streams of any device may wait for it.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -37,13 +36,14 @@ struct Event {
 
 Handles<hipEvent_t, Event>& events() { return ProcessState<Handles<hipEvent_t, Event>>::get(); }
 
-// The recording to wait for or to ask; an error where there can be none.
+// Gives the last recording, null before the first. An event of a capture is an error, which also
+// invalidates the capture.
 hipError_t recording_of(hipEvent_t handle, std::shared_ptr<Recording>* recording) {
   const std::lock_guard lock(Streams::get().mutex);
   const auto event = events().find(handle);
   if (event == nullptr) return hipErrorInvalidHandle;
   if (event->capture != nullptr) return event->capture->invalidate(hipErrorCapturedEvent);
-  // AMD's runtime, since 6.2, does not tell a recording before the capture from one in it.
+  // Like AMD's runtime since 6.2, this also refuses a recording from before the stream's capture.
   const auto stream = event->stream.lock();
   if (stream != nullptr && stream->capture != nullptr)
     return stream->capture->invalidate(hipErrorCapturedEvent);
@@ -73,7 +73,7 @@ hipError_t record(Event& event, const std::shared_ptr<Stream>& stream, Streams& 
   return error;
 }
 
-// The stream's next operations come after a point of a capture: it becomes part of that.
+// Puts the stream's next operations behind the event's point in a capture, which it thereby joins.
 hipError_t join(const std::shared_ptr<Stream>& stream, const Event& event, bool is_default) {
   const auto& capture = event.capture;
   if (!capture->active) return hipErrorCapturedEvent;
