@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice of how kernels reduce, by the program (include/shmemx.h).
-// Invariant: a text that is no plan changes nothing.
+// shmemx_reduce_plan(): the program chooses how kernels reduce (include/shmemx.h).
+// Invariant: an invalid plan changes nothing.
 #include "api/entry.hpp"
 #include "collectives/policy/reduce_policy.hpp"
 #include "shmemx.h"

@@ -2,8 +2,8 @@
 //
 // The steps that all host collectives are made of: how the members of a team know when memory of
 // the team's areas may be written again.
-// Invariant: in each operation a PE either waits for data of all others, or announces that it has
-// started it; reserve() relies on that. Called by the files of collectives/.
+// Invariant: in each operation a PE waits for data of all others, or announces that it has started
+// the operation; reserve() relies on that. Called by the files of collectives/.
 #ifndef MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
 #define MESHMEM_COLLECTIVES_TEAM_STEPS_HPP_
 
@@ -25,21 +25,21 @@
 
 namespace meshmem {
 
-// Sequence numbers are compared by signed difference, as numbers that only grow.
+// Sequence numbers only grow; the signed difference compares them, also when they wrap.
 inline bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
   return static_cast<std::int64_t>(epoch - wanted) >= 0;
 }
 
 inline std::uint64_t begin_operation(NodeTeam& team) { return ++team.sequence; }
 
-// Publishes all that this PE has written so far to whoever finds the epoch with await().
+// Publishes all that this PE has written so far to each PE whose await() sees the epoch.
 inline void signal(Line& line, std::uint64_t epoch) {
   fuzz_schedule();
   line.epoch.store(epoch, std::memory_order_release);
 }
 
-// Waits for PE `pe` of the team to reach `epoch` on its `line`; what it wrote before can be read
-// afterwards.
+// Waits for PE `pe` of the team to reach `epoch` on its `line`, and returns the epoch that it sees.
+// Afterwards the caller can read what that PE wrote before.
 inline std::uint64_t await(const NodeTeam& team, const Line& line, std::uint64_t epoch, int pe) {
   std::uint64_t seen = 0;
   wait_until_ready(
@@ -52,8 +52,8 @@ inline void announce(NodeTeam& team, std::uint64_t sequence) {
   signal(team.mine().arrive, sequence);
 }
 
-// Waits until all members have announced `sequence`. Remembers the numbers that it sees, which may
-// be higher.
+// Waits until all members have announced `sequence`. Remembers the lowest number that it sees,
+// which may be higher.
 inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   std::uint64_t least = team.sequence;
   for (int i = 1; i < team.n; ++i) {
@@ -72,13 +72,12 @@ inline void reserve(NodeTeam& team, std::uint64_t sequence, int depth) {
     await_all_announced(team, needed);
 }
 
-// After an operation in which this PE has waited for every other.
+// Called after an operation in which this PE has waited for every other PE.
 inline void all_have_started(NodeTeam& team, std::uint64_t sequence) {
   team.known_started = sequence;
 }
 
-// The end of an operation in which PEs read each other's buffers: nobody leaves before all have
-// finished reading.
+// Ends an operation in which PEs read each other's buffers: returns when all have finished reading.
 inline void finish_together(NodeTeam& team, std::uint64_t sequence) {
   signal(team.mine().done, sequence);
   for (int i = 1; i < team.n; ++i) {
