@@ -71,16 +71,16 @@ hipError_t hipMemcpyFromSymbol(void* dest, const T& symbol, std::size_t bytes,
 namespace hip_on_cuda {
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-#define HIP_SHUFFLE(name, Argument)                                            \
+#define MESHMEM_HIP_SHUFFLE(name, Argument)                                    \
   template <typename T>                                                        \
   __device__ inline T name(T value, Argument argument, int width = warpSize) { \
     return __##name##_sync(kAllLanes, value, argument, width);                 \
   }
-HIP_SHUFFLE(shfl, int)
-HIP_SHUFFLE(shfl_xor, int)
-HIP_SHUFFLE(shfl_up, unsigned)
-HIP_SHUFFLE(shfl_down, unsigned)
-#undef HIP_SHUFFLE
+MESHMEM_HIP_SHUFFLE(shfl, int)
+MESHMEM_HIP_SHUFFLE(shfl_xor, int)
+MESHMEM_HIP_SHUFFLE(shfl_up, unsigned)
+MESHMEM_HIP_SHUFFLE(shfl_down, unsigned)
+#undef MESHMEM_HIP_SHUFFLE
 __device__ inline unsigned long long ballot(int predicate) {
   return __ballot_sync(kAllLanes, predicate);
 }
@@ -112,7 +112,7 @@ __device__ inline unsigned long long* as_unsigned(long long* at) {
 }
 }  // namespace hip_on_cuda
 
-#define HIP_SIGNED_ATOMIC(name)                                                      \
+#define MESHMEM_HIP_SIGNED_ATOMIC(name)                                              \
   __device__ inline long long name(long long* at, long long value) {                 \
     return static_cast<long long>(                                                   \
         name(hip_on_cuda::as_unsigned(at), static_cast<unsigned long long>(value))); \
@@ -124,13 +124,13 @@ __device__ inline unsigned long long atomicSub_system(unsigned long long* at,
                                                       unsigned long long value) {
   return atomicAdd_system(at, 0 - value);
 }
-HIP_SIGNED_ATOMIC(atomicAdd)
-HIP_SIGNED_ATOMIC(atomicAdd_system)
-HIP_SIGNED_ATOMIC(atomicSub)
-HIP_SIGNED_ATOMIC(atomicSub_system)
-HIP_SIGNED_ATOMIC(atomicExch)
-HIP_SIGNED_ATOMIC(atomicExch_system)
-#undef HIP_SIGNED_ATOMIC
+MESHMEM_HIP_SIGNED_ATOMIC(atomicAdd)
+MESHMEM_HIP_SIGNED_ATOMIC(atomicAdd_system)
+MESHMEM_HIP_SIGNED_ATOMIC(atomicSub)
+MESHMEM_HIP_SIGNED_ATOMIC(atomicSub_system)
+MESHMEM_HIP_SIGNED_ATOMIC(atomicExch)
+MESHMEM_HIP_SIGNED_ATOMIC(atomicExch_system)
+#undef MESHMEM_HIP_SIGNED_ATOMIC
 __device__ inline long long atomicCAS(long long* at, long long expected, long long desired) {
   return static_cast<long long>(atomicCAS(hip_on_cuda::as_unsigned(at),
                                           static_cast<unsigned long long>(expected),

@@ -22,7 +22,7 @@
 #endif
 
 // A call of HIP that means the same as one of CUDA: both names, the parameters, the arguments.
-#define HIP_CALL(hip, cuda, params, args) \
+#define MESHMEM_HIP_CALL(hip, cuda, params, args) \
   inline hipError_t hip params { return hip_on_cuda::to_hip(cuda args); }
 
 struct CUmod_st;  // of cuda.h, where it is CUmodule
@@ -77,9 +77,9 @@ inline hipError_t hipGetDeviceCount(int* count) {
   *count = 0;
   return hip_on_cuda::to_hip(cudaGetDeviceCount(count));
 }
-HIP_CALL(hipSetDevice, cudaSetDevice, (int device), (device))
-HIP_CALL(hipGetDevice, cudaGetDevice, (int* device), (device))
-HIP_CALL(hipDeviceSynchronize, cudaDeviceSynchronize, (), ())
+MESHMEM_HIP_CALL(hipSetDevice, cudaSetDevice, (int device), (device))
+MESHMEM_HIP_CALL(hipGetDevice, cudaGetDevice, (int* device), (device))
+MESHMEM_HIP_CALL(hipDeviceSynchronize, cudaDeviceSynchronize, (), ())
 
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   if (!properties) return hipErrorInvalidValue;
@@ -113,18 +113,18 @@ inline hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribu
   return hip_on_cuda::to_hip(
       cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
 }
-HIP_CALL(hipDeviceGetPCIBusId, cudaDeviceGetPCIBusId, (char* id, int bytes, int device),
-         (id, bytes, device))
-HIP_CALL(hipMemGetInfo, cudaMemGetInfo, (std::size_t * free_bytes, std::size_t* total_bytes),
-         (free_bytes, total_bytes))
-HIP_CALL(hipDriverGetVersion, cudaDriverGetVersion, (int* version), (version))
-HIP_CALL(hipRuntimeGetVersion, cudaRuntimeGetVersion, (int* version), (version))
+MESHMEM_HIP_CALL(hipDeviceGetPCIBusId, cudaDeviceGetPCIBusId, (char* id, int bytes, int device),
+                 (id, bytes, device))
+MESHMEM_HIP_CALL(hipMemGetInfo, cudaMemGetInfo,
+                 (std::size_t * free_bytes, std::size_t* total_bytes), (free_bytes, total_bytes))
+MESHMEM_HIP_CALL(hipDriverGetVersion, cudaDriverGetVersion, (int* version), (version))
+MESHMEM_HIP_CALL(hipRuntimeGetVersion, cudaRuntimeGetVersion, (int* version), (version))
 
-HIP_CALL(hipDeviceCanAccessPeer, cudaDeviceCanAccessPeer, (int* can, int device, int peer),
-         (can, device, peer))
-HIP_CALL(hipDeviceEnablePeerAccess, cudaDeviceEnablePeerAccess, (int peer, unsigned flags),
-         (peer, flags))
-HIP_CALL(hipDeviceDisablePeerAccess, cudaDeviceDisablePeerAccess, (int peer), (peer))
+MESHMEM_HIP_CALL(hipDeviceCanAccessPeer, cudaDeviceCanAccessPeer, (int* can, int device, int peer),
+                 (can, device, peer))
+MESHMEM_HIP_CALL(hipDeviceEnablePeerAccess, cudaDeviceEnablePeerAccess, (int peer, unsigned flags),
+                 (peer, flags))
+MESHMEM_HIP_CALL(hipDeviceDisablePeerAccess, cudaDeviceDisablePeerAccess, (int peer), (peer))
 // HSA's numbers of links: 4 is the GPUs' own, which is NVLink here, and 2 is PCI Express. Atomics
 // tell them apart: only NVLink carries all of them.
 inline hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
@@ -190,7 +190,7 @@ enum : unsigned {
   hipIpcMemLazyEnablePeerAccess = cudaIpcMemLazyEnablePeerAccess,
 };
 
-HIP_CALL(hipMalloc, cudaMalloc, (void** memory, std::size_t bytes), (memory, bytes))
+MESHMEM_HIP_CALL(hipMalloc, cudaMalloc, (void** memory, std::size_t bytes), (memory, bytes))
 template <typename T>
 hipError_t hipMalloc(T** memory, std::size_t bytes) {
   return hipMalloc(reinterpret_cast<void**>(memory), bytes);
@@ -204,14 +204,14 @@ template <typename T>
 hipError_t hipMallocManaged(T** memory, std::size_t bytes, unsigned flags = hipMemAttachGlobal) {
   return hipMallocManaged(reinterpret_cast<void**>(memory), bytes, flags);
 }
-HIP_CALL(hipMallocAsync, cudaMallocAsync, (void** memory, std::size_t bytes, hipStream_t stream),
-         (memory, bytes, stream))
+MESHMEM_HIP_CALL(hipMallocAsync, cudaMallocAsync,
+                 (void** memory, std::size_t bytes, hipStream_t stream), (memory, bytes, stream))
 template <typename T>
 hipError_t hipMallocAsync(T** memory, std::size_t bytes, hipStream_t stream) {
   return hipMallocAsync(reinterpret_cast<void**>(memory), bytes, stream);
 }
-HIP_CALL(hipFreeAsync, cudaFreeAsync, (void* memory, hipStream_t stream), (memory, stream))
-HIP_CALL(hipFree, cudaFree, (void* memory), (memory))
+MESHMEM_HIP_CALL(hipFreeAsync, cudaFreeAsync, (void* memory, hipStream_t stream), (memory, stream))
+MESHMEM_HIP_CALL(hipFree, cudaFree, (void* memory), (memory))
 
 // CUDA has one kind of device memory, which is coherent under operations of system scope.
 inline hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsigned flags) {
@@ -234,15 +234,15 @@ template <typename T>
 hipError_t hipHostMalloc(T** memory, std::size_t bytes, unsigned flags = 0) {
   return hipHostMalloc(reinterpret_cast<void**>(memory), bytes, flags);
 }
-HIP_CALL(hipHostFree, cudaFreeHost, (void* memory), (memory))
+MESHMEM_HIP_CALL(hipHostFree, cudaFreeHost, (void* memory), (memory))
 // The other flags mean another thing to CUDA than to HIP, or nothing.
 inline hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
   if (flags & ~(hipHostRegisterPortable | hipHostRegisterMapped)) return hipErrorNotSupported;
   return hip_on_cuda::to_hip(cudaHostRegister(memory, bytes, flags));
 }
-HIP_CALL(hipHostUnregister, cudaHostUnregister, (void* memory), (memory))
-HIP_CALL(hipHostGetDevicePointer, cudaHostGetDevicePointer,
-         (void** on_device, void* on_host, unsigned flags), (on_device, on_host, flags))
+MESHMEM_HIP_CALL(hipHostUnregister, cudaHostUnregister, (void* memory), (memory))
+MESHMEM_HIP_CALL(hipHostGetDevicePointer, cudaHostGetDevicePointer,
+                 (void** on_device, void* on_host, unsigned flags), (on_device, on_host, flags))
 
 namespace hip_on_cuda {
 
@@ -266,10 +266,10 @@ inline hipError_t hipMemcpyPeer(void* dest, int dest_device, const void* source,
                                 std::size_t bytes) {
   return hip_on_cuda::finished(cudaMemcpyPeer(dest, dest_device, source, source_device, bytes));
 }
-HIP_CALL(hipMemcpyPeerAsync, cudaMemcpyPeerAsync,
-         (void* dest, int dest_device, const void* source, int source_device, std::size_t bytes,
-          hipStream_t stream = nullptr),
-         (dest, dest_device, source, source_device, bytes, stream))
+MESHMEM_HIP_CALL(hipMemcpyPeerAsync, cudaMemcpyPeerAsync,
+                 (void* dest, int dest_device, const void* source, int source_device,
+                  std::size_t bytes, hipStream_t stream = nullptr),
+                 (dest, dest_device, source, source_device, bytes, stream))
 inline hipError_t hipMemcpy2D(void* dest, std::size_t dest_pitch, const void* source,
                               std::size_t source_pitch, std::size_t width, std::size_t height,
                               hipMemcpyKind kind) {
@@ -285,9 +285,9 @@ inline hipError_t hipMemcpy2DAsync(void* dest, std::size_t dest_pitch, const voi
 inline hipError_t hipMemset(void* memory, int value, std::size_t bytes) {
   return hip_on_cuda::finished(cudaMemset(memory, value, bytes));
 }
-HIP_CALL(hipMemsetAsync, cudaMemsetAsync,
-         (void* memory, int value, std::size_t bytes, hipStream_t stream = nullptr),
-         (memory, value, bytes, stream))
+MESHMEM_HIP_CALL(hipMemsetAsync, cudaMemsetAsync,
+                 (void* memory, int value, std::size_t bytes, hipStream_t stream = nullptr),
+                 (memory, value, bytes, stream))
 
 inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* pointer) {
   if (!attributes) return hipErrorInvalidValue;
@@ -350,14 +350,14 @@ inline hipError_t hipModuleGetGlobal(hipDeviceptr_t* place, std::size_t* bytes, 
   return hip_on_cuda::to_hip(result);
 }
 
-HIP_CALL(hipIpcGetMemHandle, cudaIpcGetMemHandle, (hipIpcMemHandle_t * handle, void* memory),
-         (handle, memory))
-HIP_CALL(hipIpcOpenMemHandle, cudaIpcOpenMemHandle,
-         (void** memory, hipIpcMemHandle_t handle, unsigned flags), (memory, handle, flags))
-HIP_CALL(hipIpcCloseMemHandle, cudaIpcCloseMemHandle, (void* memory), (memory))
+MESHMEM_HIP_CALL(hipIpcGetMemHandle, cudaIpcGetMemHandle,
+                 (hipIpcMemHandle_t * handle, void* memory), (handle, memory))
+MESHMEM_HIP_CALL(hipIpcOpenMemHandle, cudaIpcOpenMemHandle,
+                 (void** memory, hipIpcMemHandle_t handle, unsigned flags), (memory, handle, flags))
+MESHMEM_HIP_CALL(hipIpcCloseMemHandle, cudaIpcCloseMemHandle, (void* memory), (memory))
 
 #include "hip_streams.h"
 
-#undef HIP_CALL
+#undef MESHMEM_HIP_CALL
 
 #endif  // MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_

@@ -39,25 +39,26 @@ enum hipFuncAttribute {
 
 // ---- Streams
 
-HIP_CALL(hipStreamCreate, cudaStreamCreate, (hipStream_t * stream), (stream))
-HIP_CALL(hipStreamCreateWithFlags, cudaStreamCreateWithFlags,
-         (hipStream_t * stream, unsigned flags), (stream, flags))
-HIP_CALL(hipStreamCreateWithPriority, cudaStreamCreateWithPriority,
-         (hipStream_t * stream, unsigned flags, int priority), (stream, flags, priority))
-HIP_CALL(hipStreamGetPriority, cudaStreamGetPriority, (hipStream_t stream, int* priority),
-         (stream, priority))
-HIP_CALL(hipDeviceGetStreamPriorityRange, cudaDeviceGetStreamPriorityRange,
-         (int* least, int* greatest), (least, greatest))
-HIP_CALL(hipStreamDestroy, cudaStreamDestroy, (hipStream_t stream), (stream))
-HIP_CALL(hipStreamSynchronize, cudaStreamSynchronize, (hipStream_t stream), (stream))
-HIP_CALL(hipStreamQuery, cudaStreamQuery, (hipStream_t stream), (stream))
+MESHMEM_HIP_CALL(hipStreamCreate, cudaStreamCreate, (hipStream_t * stream), (stream))
+MESHMEM_HIP_CALL(hipStreamCreateWithFlags, cudaStreamCreateWithFlags,
+                 (hipStream_t * stream, unsigned flags), (stream, flags))
+MESHMEM_HIP_CALL(hipStreamCreateWithPriority, cudaStreamCreateWithPriority,
+                 (hipStream_t * stream, unsigned flags, int priority), (stream, flags, priority))
+MESHMEM_HIP_CALL(hipStreamGetPriority, cudaStreamGetPriority, (hipStream_t stream, int* priority),
+                 (stream, priority))
+MESHMEM_HIP_CALL(hipDeviceGetStreamPriorityRange, cudaDeviceGetStreamPriorityRange,
+                 (int* least, int* greatest), (least, greatest))
+MESHMEM_HIP_CALL(hipStreamDestroy, cudaStreamDestroy, (hipStream_t stream), (stream))
+MESHMEM_HIP_CALL(hipStreamSynchronize, cudaStreamSynchronize, (hipStream_t stream), (stream))
+MESHMEM_HIP_CALL(hipStreamQuery, cudaStreamQuery, (hipStream_t stream), (stream))
 // CUDA has a flag here that HIP has not.
 inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0) {
   if (flags != 0) return hipErrorInvalidValue;
   return hip_on_cuda::to_hip(cudaStreamWaitEvent(stream, event, flags));
 }
-HIP_CALL(hipLaunchHostFunc, cudaLaunchHostFunc,
-         (hipStream_t stream, hipHostFn_t function, void* argument), (stream, function, argument))
+MESHMEM_HIP_CALL(hipLaunchHostFunc, cudaLaunchHostFunc,
+                 (hipStream_t stream, hipHostFn_t function, void* argument),
+                 (stream, function, argument))
 
 // ---- Capture and graphs
 
@@ -72,8 +73,8 @@ inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
   *mode = static_cast<hipStreamCaptureMode>(exchanged);
   return hip_on_cuda::to_hip(result);
 }
-HIP_CALL(hipStreamEndCapture, cudaStreamEndCapture, (hipStream_t stream, hipGraph_t* graph),
-         (stream, graph))
+MESHMEM_HIP_CALL(hipStreamEndCapture, cudaStreamEndCapture, (hipStream_t stream, hipGraph_t* graph),
+                 (stream, graph))
 inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   if (!status) return hipErrorInvalidValue;
   cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
@@ -89,34 +90,36 @@ inline hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t gra
   if (log && log_bytes > 0) *log = '\0';
   return hip_on_cuda::to_hip(cudaGraphInstantiate(executable, graph, 0));
 }
-HIP_CALL(hipGraphLaunch, cudaGraphLaunch, (hipGraphExec_t executable, hipStream_t stream),
-         (executable, stream))
-HIP_CALL(hipGraphDestroy, cudaGraphDestroy, (hipGraph_t graph), (graph))
-HIP_CALL(hipGraphExecDestroy, cudaGraphExecDestroy, (hipGraphExec_t executable), (executable))
+MESHMEM_HIP_CALL(hipGraphLaunch, cudaGraphLaunch, (hipGraphExec_t executable, hipStream_t stream),
+                 (executable, stream))
+MESHMEM_HIP_CALL(hipGraphDestroy, cudaGraphDestroy, (hipGraph_t graph), (graph))
+MESHMEM_HIP_CALL(hipGraphExecDestroy, cudaGraphExecDestroy, (hipGraphExec_t executable),
+                 (executable))
 
 // ---- Events
 
-HIP_CALL(hipEventCreate, cudaEventCreate, (hipEvent_t * event), (event))
-HIP_CALL(hipEventCreateWithFlags, cudaEventCreateWithFlags, (hipEvent_t * event, unsigned flags),
-         (event, flags))
-HIP_CALL(hipEventRecord, cudaEventRecord, (hipEvent_t event, hipStream_t stream = nullptr),
-         (event, stream))
-HIP_CALL(hipEventSynchronize, cudaEventSynchronize, (hipEvent_t event), (event))
-HIP_CALL(hipEventQuery, cudaEventQuery, (hipEvent_t event), (event))
-HIP_CALL(hipEventElapsedTime, cudaEventElapsedTime,
-         (float* milliseconds, hipEvent_t start, hipEvent_t stop), (milliseconds, start, stop))
-HIP_CALL(hipEventDestroy, cudaEventDestroy, (hipEvent_t event), (event))
+MESHMEM_HIP_CALL(hipEventCreate, cudaEventCreate, (hipEvent_t * event), (event))
+MESHMEM_HIP_CALL(hipEventCreateWithFlags, cudaEventCreateWithFlags,
+                 (hipEvent_t * event, unsigned flags), (event, flags))
+MESHMEM_HIP_CALL(hipEventRecord, cudaEventRecord, (hipEvent_t event, hipStream_t stream = nullptr),
+                 (event, stream))
+MESHMEM_HIP_CALL(hipEventSynchronize, cudaEventSynchronize, (hipEvent_t event), (event))
+MESHMEM_HIP_CALL(hipEventQuery, cudaEventQuery, (hipEvent_t event), (event))
+MESHMEM_HIP_CALL(hipEventElapsedTime, cudaEventElapsedTime,
+                 (float* milliseconds, hipEvent_t start, hipEvent_t stop),
+                 (milliseconds, start, stop))
+MESHMEM_HIP_CALL(hipEventDestroy, cudaEventDestroy, (hipEvent_t event), (event))
 
 // ---- Kernels, by address
 
 using hipFuncAttributes = cudaFuncAttributes;
-HIP_CALL(hipFuncGetAttributes, cudaFuncGetAttributes,
-         (hipFuncAttributes * attributes, const void* kernel), (attributes, kernel))
+MESHMEM_HIP_CALL(hipFuncGetAttributes, cudaFuncGetAttributes,
+                 (hipFuncAttributes * attributes, const void* kernel), (attributes, kernel))
 
-HIP_CALL(hipLaunchKernel, cudaLaunchKernel,
-         (const void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared_bytes,
-          hipStream_t stream),
-         (kernel, grid, block, arguments, shared_bytes, stream))
+MESHMEM_HIP_CALL(hipLaunchKernel, cudaLaunchKernel,
+                 (const void* kernel, dim3 grid, dim3 block, void** arguments,
+                  std::size_t shared_bytes, hipStream_t stream),
+                 (kernel, grid, block, arguments, shared_bytes, stream))
 template <typename Kernel>
 hipError_t hipLaunchCooperativeKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
                                       unsigned shared_bytes, hipStream_t stream) {
