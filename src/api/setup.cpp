@@ -23,7 +23,7 @@ namespace meshmem {
 namespace {
 
 // Returns PE `pe`'s copy of this address, in host memory or in device memory that may_use()
-// accepts. nullptr if there is none here.
+// accepts. Returns nullptr where this process has none.
 template <typename MayUse>
 std::byte* find_copy_for(const void* address, int pe, const MayUse& may_use) {
   std::byte* there = find_copy(address_map, address, 1, pe);

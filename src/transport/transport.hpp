@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The way to far PEs, whose memory is not mapped here: what one_sided.cpp and the collectives
-// between nodes ask for. network_transport implements it; there is none where all PEs are near.
+// between nodes ask for. network_transport implements it. A job whose PEs are all near has none.
 // Invariant: no fast path comes here. A place is a segment and an offset, never an address: the
 // target checks its bounds. pending_work counts issued operations until complete() returns.
 #ifndef MESHMEM_TRANSPORT_TRANSPORT_HPP_

@@ -104,6 +104,8 @@ TEST(HipKernels, AreRefusedByAddressesThatWereNot) {
             std::string::npos);
   EXPECT_EQ(hipLaunchKernel(nullptr, dim3(1), dim3(1), nullptr, 0, nullptr),
             hipErrorInvalidDeviceFunction);
+  EXPECT_EQ(hipLaunchKernel(NULL, dim3(1), dim3(1), nullptr, 0, nullptr),
+            hipErrorInvalidDeviceFunction);
   EXPECT_EQ(hipGetLastError(), hipErrorInvalidDeviceFunction);
 }
 

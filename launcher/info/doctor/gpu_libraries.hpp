@@ -17,7 +17,7 @@ namespace meshmem::doctor {
 // "libamdhip64.so.6" for "6.3": binaries of one major version need that file.
 std::string hip_library_of(const std::string& version);
 
-// Of the library that a build with `version` loads: "6.3"; "" if there is none.
+// Of the library that a build with `version` loads: "6.3"; "" without one.
 std::string ask_hip(const std::string& version);
 
 // A library whose file has no version in its name.

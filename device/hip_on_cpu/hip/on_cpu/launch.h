@@ -217,9 +217,15 @@ constexpr std::remove_const_t<Pointer> noted_cast(From&& from) {
 
 // Launches a kernel by its address. The kernel's type, or the noted one, tells the types of the
 // values at `arguments`.
-template <typename Kernel>
-inline hipError_t hipLaunchKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
+inline hipError_t hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                   std::size_t shared = 0, hipStream_t stream = nullptr) {
+  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
+                                   shared, stream);
+}
+template <typename... Parameters>
+inline hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                  void** arguments, std::size_t shared = 0,
+                                  hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream);
 }
@@ -227,9 +233,16 @@ inline hipError_t hipLaunchKernel(Kernel kernel, dim3 grid, dim3 block, void** a
 // All blocks of every launch can wait for each other, so no launch has too many for a cooperative
 // one. The launch remembers that it is cooperative: kernels that count on it can tell that they
 // were launched otherwise.
-template <typename Kernel>
-inline hipError_t hipLaunchCooperativeKernel(Kernel kernel, dim3 grid, dim3 block, void** arguments,
-                                             unsigned shared = 0, hipStream_t stream = nullptr) {
+inline hipError_t hipLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block,
+                                             void** arguments, unsigned shared = 0,
+                                             hipStream_t stream = nullptr) {
+  return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
+                                   shared, stream, true);
+}
+template <typename... Parameters>
+inline hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                             void** arguments, unsigned shared = 0,
+                                             hipStream_t stream = nullptr) {
   return hip_on_cpu::submit_kernel(hip_on_cpu::bind_by_address(kernel, arguments), grid, block,
                                    shared, stream, true);
 }
