@@ -42,7 +42,7 @@ constexpr std::string_view kPageHead = R"(# Environment variables
      Edit that table, then make this page again; a test compares the two. -->
 
 The library reads these once, when a program first initializes it. `SHMEM_INFO=1` prints them at the
-start of any program, `meshmem-info` prints them with the values that they have now.
+start of any program, and `meshmem-info` prints them with their present values.
 
 )";
 
@@ -57,18 +57,18 @@ constexpr std::string_view kPageRules = R"(
 - A size may have a fraction, and is rounded up to whole bytes: `3.1m` is 3250586, `.5m` is `512k`.
   Anything after the suffix is ignored: `20kk` and `20kB` are `20k`.
 - The decimal point is a point, whatever the locale.
-- With `SHMEM_DEBUG` set, a variable that begins with `MESHMEM_` and is not on this page is pointed
-  out: it may be a typing error.
+- With `SHMEM_DEBUG` set, a variable that begins with `MESHMEM_` and is not on this page is
+  reported: it may be a typing error.
 )";
 
 constexpr std::string_view kPageOthers = R"(
 ## Of NVSHMEM and rocSHMEM
 
-Scripts of programs that were written for these libraries set variables of theirs. One counts where
-ours is not set, and only for programs that start under that library's names
+Scripts of programs for these libraries set those libraries' variables. One counts if ours is not
+set, and only for programs that start under that library's names
 ([porting.md](porting.md#nvshmem-and-rocshmem)): `nvshmem_init` reads the first, `shmem_init` none.
-The first start of a process reads variables, and its heap serves later ones too, under whichever
-names. A heap has 16 MiB beyond what they say: one block of that size fits beside small ones.
+A process reads them only at its first start. The heap has 16 MiB more than they say, so that one
+block of that size fits beside small ones.
 
 )";
 

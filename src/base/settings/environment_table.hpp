@@ -39,15 +39,15 @@ X(MESHMEM_COPY_MIN_BYTES, copy_min_bytes, optional_size, std::nullopt,
   "The same on all PEs.")
 X(MESHMEM_TUNING, tuning, file, "",
   "A table of algorithms, blocks and threads for reductions that the host calls on device memory, "
-  "as meshmem-bench --tune writes it; before the one built into the library. All PEs must have the "
-  "same, for their devices' architecture and with rows for as many PEs as there are.")
+  "as meshmem-bench --tune writes it; it replaces the one built into the library. All PEs must "
+  "have the same, for their devices' architecture and with rows for the job's number of PEs.")
 X(MESHMEM_CHECK, check, check, Check::off,
   "The members of a team compare what they call: routine, type, counts, root and addresses of "
   "collectives, allocations and splits; on streams in the order in which they are put there. Two "
   "calls that differ end the job with a line that shows both. Also refused: buffers of collectives "
   "that overlap; every put, get, atomic, wait or collective of the host that is not within one "
   "allocated block; and shmem_free of a block that work on a stream still uses. A put, get or "
-  "atomic takes about 0.1 us more, a collective about three times as long. races: instead, tell of "
+  "atomic takes about 30 ns more, a barrier of two PEs five times as long. races: instead, report "
   "two accesses to the same symmetric bytes that nothing orders, one of them a write, with both "
   "calls and their lines; the job then ends with status 1 (docs/debugging.md). races-polled: the "
   "same for programs that wait by loads of their own. The same on all PEs.")
@@ -77,11 +77,11 @@ X(MESHMEM_TCP_PORT_RANGE, tcp_port_range, port_range, {},
   "range needs a port for each PE of a machine, and more if several jobs run there. Unset: the "
   "kernel chooses. UCX reads UCX_TCP_PORT_RANGE.")
 X(MESHMEM_PROXY, proxy, proxy_kind, ProxyKind::automatic,
-  "How kernels reach PEs of other machines. auto: by a thread of the PE, which does for them what "
-  "they ask. off: not at all; a kernel that tries ends with an error.")
+  "How kernels reach PEs of other machines. auto: by a thread of the PE, which executes their "
+  "operations. off: not at all; a kernel that tries ends with an error.")
 X(MESHMEM_KEEPALIVE, keepalive, seconds, 10,
-  "A PE of another machine that does not answer for about so long is lost, which ends the job. 0: "
-  "only one whose connection breaks is.")
+  "A PE of another machine that does not answer for about this long counts as lost, which ends the "
+  "job. 0: a PE is lost only if its connection breaks.")
 X(MESHMEM_SPIN, spin, optional_count, std::nullopt,
   "How often a waiting PE polls before it lets others run. Unset: automatic, which yields at once "
   "when there are more PEs than cores.")
