@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routines beyond the standard's that move data, and groups' forms of those of one thread, as
-// kernels call them. Invariant: as routines.hpp; apart from it since the library's own kernels need
-// none of these. Read by shmem/device.hpp.
+// Extensions that move data, and group forms of routines for one thread, as kernels call them. They
+// are not in routines.hpp, since the library's own kernels need none of them. Invariant: as in
+// routines.hpp. Read by shmem/device.hpp.
 #ifndef MESHMEM_DEVICE_EXTENSION_ROUTINES_HPP_
 #define MESHMEM_DEVICE_EXTENSION_ROUTINES_HPP_
 
@@ -23,8 +23,7 @@ MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
   if (spans_nodes(team)) return alltoallv_by_host(group, team, call);
   const TeamSync sync(team);
   [[maybe_unused]] const InCall in_call(group, sync, Call::move<E>(CollectiveKind::alltoall, 0));
-  check_call(group, sync,
-             Call::move<E>(CollectiveKind::alltoall, 0));  // of no length that is the same
+  check_call(group, sync, Call::move<E>(CollectiveKind::alltoall, 0));  // lengths may differ
   alltoallv(group, sync, call);
   return 0;
 }
@@ -50,7 +49,7 @@ MESHMEM_REDUCTION(maxloc, max)
 MESHMEM_REDUCTION(minloc, min)
 #undef MESHMEM_REDUCTION
 
-// The same value for all of a group.
+// Returns the same value to all threads of a group.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t signal_fetch_by(const Group& group, const std::uint64_t* sig_addr) {
   check_symmetric_word(sig_addr);

@@ -68,7 +68,7 @@ struct KnownOp {
   }
 };
 
-// The same of unsigned elements that stand for signed ones.
+// The same for unsigned elements that stand for signed ones.
 template <ReduceOp op>
 struct KnownSignedOp {
   template <typename T>
@@ -187,7 +187,7 @@ struct Total<meshmem_half> {
 template <>
 struct Total<meshmem_bfloat16> {
   using Type = float;
-  // On CUDA by functions, since a program may do without the others
+  // On CUDA by functions, since a program may switch off the conversions
   // (__CUDA_NO_BFLOAT16_CONVERSIONS__).
 #if defined(MESHMEM_TARGET_IS_CUDA)
   MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return __bfloat162float(elem); }

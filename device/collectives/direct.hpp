@@ -62,7 +62,7 @@ class DirectReduction {
   static constexpr int kSlots = 4;
   static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of one epoch
 
-  // `chunks` chunks from chunk `first` on.
+  // Reduces `chunks` chunks, from chunk `first` on.
   MESHMEM_DEVICE_MEMBER void run(std::uint64_t epoch, std::size_t first, int chunks) const {
     const Workers workers(group_);
     for (int k = 0; k <= chunks; ++k) {

@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// Combines a unit of the PEs before `end`, in PE order. `own` is this PE's; the others' are
-// awaited, also those that are left out, PE 0's in line `first`.
+// Combines a unit of each PE before `end`, in PE order. `own` is this PE's unit. Awaits the units
+// of all others, also of those that it leaves out. PE 0's unit comes in line `first`.
 template <typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
                                              const EightBytes<E>& own, int end,
@@ -37,8 +37,9 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
   return total;
 }
 
-// The elements of the PEs before `end` are combined. None gives zero bits (an exclusive scan's
-// first). Those for PE i begin i * apart after the source: 0 sends the same to all.
+// Combines the elements of the PEs before `end`. If there are none, the result is zero bits (the
+// first of an exclusive scan). Elements for PE i begin i * apart after the source; if `apart` is 0,
+// all PEs get the same.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const TeamSync& channel,
                                      E* dest, const E* source, std::size_t count, int end,
@@ -51,7 +52,7 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
   const auto stride = static_cast<std::size_t>(group.size());
   std::uint64_t epoch = channel.epoch();
 
-  group.sync();  // until they entered, others may have written source and read dest
+  group.sync();  // before it, other threads may still write source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
     const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
     const std::size_t last = first + batch < units ? first + batch : units;

@@ -30,14 +30,13 @@ MESHMEM_DEVICE std::size_t alignment_of_slots(std::size_t bytes) {
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
-// Whether an address is certainly as far behind a multiple of 16 in every PE. Registered buffers
-// may lie differently.
+// Whether an address surely has the same remainder modulo 16 in every PE. Registered buffers may
+// differ.
 MESHMEM_DEVICE bool is_equally_aligned(const void* symmetric) {
   return state().device_heap.holds(reinterpret_cast<std::uintptr_t>(symmetric));
 }
-// Data of `source` begins this many bytes into a slot: as far behind a multiple of 16 as `source`
-// itself, so that it can move in pieces of 16 bytes. All PEs have to agree; where that is not
-// certain it is 0.
+// Data of `source` begins this many bytes into a slot: the address of `source` modulo 16, so that
+// it can move in pieces of 16 bytes. All PEs have to agree; if they may not, it is 0.
 MESHMEM_DEVICE std::size_t lead_in_slots(const void* source) {
   return is_equally_aligned(source) ? reinterpret_cast<std::uintptr_t>(source) % 16 : 0;
 }
@@ -47,10 +46,10 @@ MESHMEM_DEVICE std::uint64_t progress_of(std::uint64_t epoch, int step) {
   return epoch << kStepBits | static_cast<std::uint64_t>(step);
 }
 
-// Divides a group in threads that move data and threads that announce it. Announcers are counted
-// from the last thread back. In a large group they are the last wave alone: then the others need
-// not wait for its fences. In a small group every thread does both. It is no group: workers cannot
-// meet.
+// Divides a group into threads that move data and threads that announce it. Announcers are counted
+// from the last thread back. In a large group they are only the last wave, so the others need not
+// wait for its fences. In a small group every thread does both. Workers are not a group: they
+// cannot meet.
 struct Workers {
   int thread, threads, announcer, announcers;
 
@@ -103,7 +102,7 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
   acquire_all(group);
 }
 
-// The same of all others of the team.
+// The same for all others of the team.
 template <typename Group>
 MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uint64_t epoch,
                               int step) {

@@ -15,10 +15,10 @@
 namespace meshmem {
 namespace device {
 
-// Where each PE has a link to each, channels go around in strides that differ, coprime with n, so
-// that together they use n - 1 links of a PE, or as many as there are such strides. Behind a switch
-// all go the same way: then no two PEs send to the same one at a time, which was 4 % faster on 4
-// GPUs.
+// If each PE has a link to every other one, channels go around in different strides, coprime with
+// n. Together they use n - 1 links of a PE, or as many as there are such strides. Behind a switch
+// all channels go the same way: then no two PEs send to the same PE at a time, which was 4 % faster
+// on 4 GPUs.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 constexpr bool kLinkToEach = false;
 #else
@@ -51,11 +51,11 @@ struct RingPosition {
   MESHMEM_DEVICE_MEMBER int next() const { return (me + stride) % n; }
 };
 
-// The elements are done in as few batches of equal length as fit into the space for plain data. A
-// share is one n-th of a batch; those of the last batch may be shorter or empty. Share q begins at
-// the PE after q, goes once around, and is complete in PE q, from where its result goes around. A
-// large share goes in two chunks, one behind the other: while one is announced, the other is worked
-// on. Batches take turns in the two parities, and follow each other at once.
+// The elements are divided into batches of equal length, as few as the space for plain data allows.
+// A share is one n-th of a batch; those of the last batch may be shorter or empty. Share q begins
+// at the PE after q, goes once around, and is complete in PE q, from where its result goes around.
+// A large share goes in two chunks, one behind the other: while one is announced, the other is
+// worked on. Batches take turns in the two parities, and follow each other at once.
 //
 // This is one batch. In dest its shares lie one behind the other. In the source they may also lie
 // `apart` elements apart, for a reduce-scatter: then a batch is `count` elements of each share.
@@ -63,8 +63,8 @@ template <typename E>
 struct RingBatch {
   std::size_t first, count, chunk, share, apart;
 
-  // Chunk i of share q: where it begins in dest, how much further that is in source, and its
-  // elements.
+  // Chunk i of share q: where it begins in dest, how much further it begins in source, and how many
+  // elements it has.
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q, int i) const { return first + before(q, i); }
   MESHMEM_DEVICE_MEMBER std::size_t apart_of(int q) const {
     return static_cast<std::size_t>(q) * apart;
@@ -81,7 +81,7 @@ struct RingBatch {
   }
 };
 
-// `pes`: how many PEs' elements these two make, if it is all of them; else 1.
+// `pes`: the number of PEs if the result has the elements of all of them, else 1.
 template <typename Known, typename E, std::size_t bytes>
 MESHMEM_DEVICE Vector<E, bytes> combine_rounded(const Known& known, const Vector<E, bytes>& a,
                                                 const Vector<E, bytes>& b, int pes) {
@@ -93,12 +93,13 @@ MESHMEM_DEVICE Vector<E, bytes> combine_rounded(const Known& known, const Vector
   return result;
 }
 
-// Vectors V; several loads under way before the first is used.
+// Combines vectors V. A thread loads several before it uses the first.
 template <typename Op, typename V, typename Group>
 MESHMEM_DEVICE void combine_run_of(const Op& op, const Group& group, V* to, V* also, const V* in,
                                    const V* own, std::size_t n, int pes) {
   using B = Bits<sizeof(V)>;
-  // Of bytes, more would not fit into the registers of AMD GPUs where the operation is given.
+  // With elements of 1 byte and an operation that the compiler does not know, more would not fit
+  // into the registers of AMD GPUs.
   constexpr std::size_t kMost = Op::kIsKnown || V::kElems < 16 ? 4 : 2;
   constexpr std::size_t kInFlight = sizeof(V) == 16 ? kMost : 1;
   const auto stride = static_cast<std::size_t>(group.size());
@@ -130,8 +131,8 @@ MESHMEM_DEVICE void combine_run_of(const Op& op, const Group& group, V* to, V* a
   if (i < n) combine_some(std::false_type(), i);
 }
 
-// to[i] = in[i] op own[i], and also[i], unless `also` is null. Another PE wrote `in`. `pes`: see
-// combine_rounded().
+// Sets to[i], and also[i] unless `also` is null, to in[i] op own[i]. Another PE wrote `in`. `pes`:
+// see combine_rounded().
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* also, const E* in,
                                 const E* own, std::size_t n, int pes) {
@@ -179,7 +180,7 @@ struct RingReduction {
     const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
     const int steps = scatters ? ring.n : sends;
     const int previous = ring.before(1);
-    int number = 0;  // of the chunk at its step, from 1: a step before, it had `chunks` less
+    int number = 0;  // of the chunk at its step, from 1; at the step before it was less by `chunks`
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
       if (workers.has_caller()) send_own(workers, batch, epoch, chunk);
@@ -242,8 +243,8 @@ struct RingReduction {
   }
 };
 
-// For two PEs or more, and one element or more. apart: 0, or for a reduce-scatter how far apart the
-// source's blocks for the PEs are; then `count` elements of each count.
+// Needs at least two PEs and one element. `apart` is 0, or for a reduce-scatter the distance of the
+// source's blocks for the PEs, of which `count` elements each are reduced.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                 const E* source, std::size_t count, std::size_t apart) {
@@ -273,7 +274,7 @@ MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync
   const std::size_t chunk = grains * grain, in_each = grains * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 
-  group.sync();  // until they entered, others may have written source and read dest
+  group.sync();  // before it, other threads may still write source and read dest
   for (std::size_t first = 0; first < count; first += in_each) {
     const bool is_last = count - first <= in_each;
     epoch = next_epoch(group, sync, epoch);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wide lines: 94 % of one is data, and only half of a packet. Only for GPUs on which a line that
-// one instruction stores arrives whole: NVIDIA's over NVLink, as NCCL's protocol of the same kind
-// assumes too. Used by kernels/.
-// Invariant: whole waves take part, and all lanes of one go through the same loops. The flag is the
-// operation's epoch, all 64 bits of it, so no line has to be wiped. The rows are not those of
+// Wide lines: 94 % of a wide line is data, but only half of a packet. They need GPUs on which a
+// line that one instruction stores arrives whole: NVIDIA's over NVLink. NCCL's LL128 protocol
+// assumes this too. Used by kernels/.
+// Invariant: whole waves take part, and all lanes of a wave go through the same loops. The flag is
+// the operation's epoch, all 64 bits of it, so no line has to be cleared. The rows are not those of
 // packets, whose data could pass for a flag.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_WIDE_LINES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_WIDE_LINES_HPP_
@@ -56,7 +56,7 @@ struct LanePosition {
   }
 };
 
-// visit(line, is_there) for the lines of a wave, as often for each lane of it.
+// Calls visit(line, is_there) for the lines of a wave, for each lane the same number of times.
 template <typename Visit>
 MESHMEM_DEVICE void for_each_line(const LanePosition& lane, std::size_t lines, const Visit& visit) {
   for (std::size_t line = lane.first; line < lines; line += lane.stride)
@@ -81,8 +81,8 @@ MESHMEM_DEVICE void store_lane(const LanePosition& lane, E* array, std::size_t c
   if (u + 1 < units && !lane.has_flag()) store_unit(array, count, begin + u + 1, mine.unit[1]);
 }
 
-// By all lanes of a wave at a time: the flag of the line that a lane has a piece of, whose last
-// lane has it.
+// Returns the flag of the calling lane's line, which the line's last lane has loaded. All lanes of
+// a wave call it together.
 MESHMEM_DEVICE std::uint64_t flag_of_line(const Bits128& words) {
   const int flag_lane = static_cast<int>(threadIdx.x % 32 | (kLanesOfLine - 1));
   return __shfl_sync(0xffffffff, static_cast<unsigned long long>(words.word[1]), flag_lane);

@@ -46,19 +46,19 @@ struct Allocation {
   }
   void* pointer() const { return reinterpret_cast<void*>(base); }
 };
-static_assert(sizeof(Allocation) == 32);  // each process of a job has two or more of every other
+static_assert(sizeof(Allocation) == 32);  // a process has at least two for each other process
 
 class Allocations {
  public:
   static Allocations& get();
 
-  bool add(const Allocation& allocation);  // false where it would overlap another
+  bool add(const Allocation& allocation);  // false if it would overlap another
   std::optional<Allocation> find(const void* address) const;
   // Removes the one that begins at `base` and is of this kind.
   std::optional<Allocation> remove(const void* base, MemoryKind kind);
 
  private:
-  using ByBase = std::deque<Allocation>;  // ascending; in blocks that are all but full
+  using ByBase = std::deque<Allocation>;  // ascending; a deque's blocks are nearly full
   ByBase::const_iterator first_beyond(std::uintptr_t address) const;
 
   mutable std::shared_mutex mutex_;
@@ -83,7 +83,7 @@ class MemoryFile {
  public:
   static MemoryFile& get();
 
-  int descriptor();                               // -1 where there can be none
+  int descriptor();                               // -1 if there can be none
   std::optional<off_t> take(std::size_t length);  // writes no page
   void give_back(off_t offset, std::size_t length);
   std::uint64_t next_serial();

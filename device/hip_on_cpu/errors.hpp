@@ -11,7 +11,7 @@ namespace hip_on_cpu {
 
 hipError_t remember(hipError_t error);
 
-// Flags: `known` are honoured; `hips_own` are HIP's, and nothing here does what they ask for.
+// Checks flags. `known` have an effect here; `hips_own` are valid in HIP but have none here.
 inline hipError_t check_flags(unsigned flags, unsigned known, unsigned hips_own) {
   if (flags & ~(known | hips_own)) return hipErrorInvalidValue;
   return flags & hips_own ? hipErrorNotSupported : hipSuccess;

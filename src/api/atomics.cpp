@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Atomic memory operations (OpenSHMEM 1.6, section 9.7), read from the tables. Invariant: an older
-// name is the newer routine.
+// Atomic memory operations (OpenSHMEM 1.6, section 9.7), read from the tables. Invariant: a
+// deprecated name does the same as the newer one.
 #include "api/entry.hpp"
 #include "one_sided/atomic_access.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on buffers that neither the processor nor kernels reach on all PEs alike, and on any
-// where terms are to be combined in team order. Each PE copies its part into messages, batch by
-// batch, and its result out of the others'.
+// Collectives on buffers that neither processors nor kernels reach on all PEs, and on any buffers
+// if terms have to be combined in team order. Each PE copies its part into messages, batch by
+// batch, and its result out of the others' messages.
 // Invariant: every batch is one message of every PE to all, of the same length; dest may be source
-// for reductions, scans and broadcast. Called by dispatch.cpp, and between nodes by what gathers.
+// for reductions, scans and broadcast. Called by dispatch.cpp and between_nodes/.
 #ifndef MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 #define MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 
@@ -15,10 +15,10 @@
 
 namespace meshmem::by_messages {
 
-// Every kind but alltoallv, which goes by gets, and sync.
+// Runs every kind except sync, and alltoallv, which goes by gets.
 void run(Team& team, const Collective& call);
 
-// Block i of `all` becomes PE i's `mine`: host memory, at most kStageBytes a block.
+// Copies PE i's `mine` to block i of `all`: host memory, at most kStageBytes a block.
 void gather(Team& team, void* all, const void* mine, std::size_t bytes);
 
 }  // namespace meshmem::by_messages

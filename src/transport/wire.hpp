@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The carrier of messages between processes of different machines: the network as network_transport
-// sees it. It is made by a library of its own, which is loaded when a job needs it.
+// sees it. UCX's is in a library of its own, which is loaded when a job needs it.
 // Invariant: messages of one sender to one peer arrive whole, once, and in the order in which they
 // were sent. One thread at a time calls a Wire (network_transport holds a lock); take() and lose()
 // are called from within progress() only. Nothing of libmeshmem is called from here.
@@ -23,16 +23,16 @@ class WireListener {
  public:
   virtual ~WireListener() = default;
 
-  // Whether this head, aligned, is of one who may introduce itself. Only then is the sender's
-  // address kept; the message is taken in any case.
+  // Whether the sender of this (aligned) head may introduce itself. Only then does the wire keep
+  // the sender's address; it hands over the message in any case.
   virtual bool admits(const std::byte* head_at, std::size_t head_bytes) = 0;
-  // A message in two parts, which stay until take() returns; only the head is aligned. `sender` is
-  // a peer to answer to where the message introduced one that is admitted, else -1: the number that
-  // connect() gives for the sender's address. May call send(), and nothing else of the Wire.
+  // A message in two parts, which stay until take() returns; only the head is aligned. If the
+  // message introduces an admitted sender, `sender` is the peer to answer, with the number that
+  // connect() gives for its address; else it is -1. May call send(), and nothing else of the Wire.
   virtual void take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) = 0;
   // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.
-  // `was_silent`: nothing has told that the other process ended; it has not answered for so long.
+  // `was_silent`: the other process did not answer for too long, but may not have ended.
   virtual void lose(int peer, const std::string& why, bool was_silent) = 0;
 };
 
@@ -56,20 +56,20 @@ class Wire {
   static constexpr std::size_t kMostOfHead = 64;
   static constexpr std::size_t kMostOfBody = 1 << 20;
 
-  // Where other processes reach this one: bytes for connect(), at most some hundred.
+  // Where other processes reach this one: bytes for connect(), at most a few hundred.
   virtual std::string address() const = 0;
-  // From now on who proves that it knows the key may come. A wire that asks for no proof takes all,
-  // from the start. Before the first send().
+  // From now on a process that proves that it knows the key may connect. A wire that asks for no
+  // proof lets all connect from the start. Called before the first send().
   virtual void admit(const WireKey& key) { (void)key; }
   // A peer to send to, from 0 on, the same for the same address. Returns at once: the first message
   // makes the connection.
   virtual int connect(std::string_view address) = 0;
-  // The machines of all peers have these addresses (of 4 or 16 bytes each). A wire that cannot tell
-  // strangers by what they say admits connections from there only, and none before this call; it
-  // returns true, and then a peer connects only after this one's call.
+  // The machines of all peers have these addresses (of 4 or 16 bytes each). A wire that asks for no
+  // proof admits connections only from these, and none before this call, and returns true. Then a
+  // peer must not connect before this call.
   virtual bool admit_only(const std::vector<std::string>& /*addresses*/) { return false; }
   virtual void send(int peer, const Message& message) = 0;
-  // Sends and takes what can be, without waiting. True: something was done.
+  // Sends and takes in what it can without waiting. True if it did something.
   virtual bool progress() = 0;
 
   // A descriptor that becomes readable when progress() has something to do, if arm() returned true
@@ -81,14 +81,14 @@ class Wire {
   virtual std::string description() const = 0;
 };
 
-// How a library of a wire is asked for it. `device`: which network (as MESHMEM_NETWORK_DEVICE names
-// it), empty for the wire's own choice. Returns nullptr, and a line in *error, where there is none.
+// The request for a wire. `device`: which network (as MESHMEM_NETWORK_DEVICE names it), empty for
+// the wire's own choice. Where no wire is possible, MakeWire returns nullptr, and a line in *error.
 // The listener lives as long as the wire.
 struct WireRequest {
   int version;  // kWireVersion of the caller
   WireListener* listener;
   const char* device;
-  double keepalive_seconds;                     // a silent peer is lost after so long; 0: never
+  double keepalive_seconds;                     // a silent peer is lost after this; 0: never
   bool debug;                                   // the network's own messages are shown
   bool rdma_only = false;                       // no network that takes what strangers send
   std::uint16_t first_port = 0, last_port = 0;  // TCP ports to listen on; 0: any
@@ -97,8 +97,8 @@ inline constexpr int kWireVersion = 5;
 using MakeWire = Wire* (*)(const WireRequest& request, std::string* error);
 inline constexpr const char* kMakeWireSymbol = "meshmem_make_wire";
 
-// For meshmem-info: tells the networks of this machine, and which of them a wire for `device` would
-// use. False, and a line in *error, where such a wire cannot be.
+// For meshmem-info: lists the networks of this machine, and says which of them a wire for `device`
+// would use. False, and a line in *error, if there can be no such wire.
 using TellNetwork = std::function<void(const std::string& name, const std::string& about)>;
 using ListNetworks = bool (*)(const char* device, const TellNetwork& tell, std::string* error);
 inline constexpr const char* kListNetworksSymbol = "meshmem_list_networks";

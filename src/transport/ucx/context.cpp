@@ -16,7 +16,7 @@
 namespace meshmem {
 namespace {
 
-// Until 1.17, settings of one transport were changed by their names without the transport.
+// True from UCX 1.17 on, where the names of a transport's settings begin with the transport.
 bool names_have_transports() {
   unsigned major = 0, minor = 0, release = 0;
   ucp_get_version(&major, &minor, &release);
@@ -34,7 +34,7 @@ class Settings {
     if (config_ != nullptr) ucp_config_release(config_);
   }
 
-  // This version does not need a setting that it does not know.
+  // Ignores errors: a version that does not know a setting does not need it.
   void set(const char* name, const std::string& value) {
     if (config_ != nullptr) (void)ucp_config_modify(config_, name, value.c_str());
   }
@@ -55,8 +55,8 @@ class Settings {
 void set_all(Settings& settings, const std::string& device, bool rdma_only = false) {
   // Networks only: within a machine there is the arena.
   settings.set_unless_told("TLS", rdma_only ? "^shm,cma,self,tcp" : "^shm,cma,self");
-  settings.set_unless_told("MAX_EAGER_LANES", "1");  // on several lanes messages overtake
-  // A chunk of 60 KB and its head are one piece; UCX 1.13's own pieces have 8 KB.
+  settings.set_unless_told("MAX_EAGER_LANES", "1");  // with more, messages overtake each other
+  // A chunk of 60 KB and its head leave in one segment; those of UCX 1.13 have 8 KB by default.
   settings.set_tcp_unless_told("TX_SEG_SIZE", "68k");
   // A stream is read two chunks at a time: gets take 7 % less.
   settings.set_tcp_unless_told("RX_SEG_SIZE", "124k");
