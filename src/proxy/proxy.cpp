@@ -25,7 +25,7 @@ using device::ProxyOp;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Before results and tickets are looked after.
+// Most commands taken before publishing results and tickets.
 constexpr int kMostAtOnce = 256;
 // Some microseconds. The transport's own thread takes in messages where others do not for longer
 // than that; then the two take turns with its lock, at 1 to 3 us for each command.
