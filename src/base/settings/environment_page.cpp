@@ -134,7 +134,7 @@ std::string environment_markdown() {
   for (const LibraryVariable& variable : kLibraryVariables)
     page +=
         fmt::format("| {} | `{}` | `{}` |\n", variable.library_name, variable.name, variable.ours);
-  page += "\n## Set by oshrun\n\nFor the programs that it starts.\n\n";
+  page += "\n## Set by oshrun\n\nThese are for the programs that it starts.\n\n";
   page += "| variable | what it says |\n|---|---|\n";
   for (const OshrunVariable& variable : kOshrunVariables) {
     page += fmt::format("| `{}` | {} |\n", variable.name, variable.text);

@@ -53,7 +53,7 @@ inline constexpr OshrunVariable kOshrunVariables[] = {
     {"MESHMEM_OUTPUT_TTY",
      "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
      "pipe to oshrun may still draw a progress bar."},
-    {"MESHMEM_ERROR_TTY", "The same of the errors of oshrun."},
+    {"MESHMEM_ERROR_TTY", "The same for standard error of oshrun."},
     {"MESHMEM_OSHRUN_PES",
      "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
      "reaches, such as that of another launcher in between, says another number."},
