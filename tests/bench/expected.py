@@ -5,9 +5,10 @@ never measured.
 
 expected.py [--pes 8] [--alpha 2.5] [--beta 48] [--blocks 64]
 
-Prints the tables of docs/collectives.md, and which is the fastest for powers of two. A hop takes
-alpha microseconds, a link carries beta GB/s in each direction, and all blocks are in step. How much
-fits into the rows at once is as in device/state.hpp.
+Prints the hops and bytes of each algorithm, the table of docs/collectives.md, and which is the
+fastest for powers of two. A hop takes alpha microseconds, a link carries beta GB/s in each
+direction, and all blocks are in step. How much fits into the rows at once is as in
+device/state.hpp.
 """
 import argparse
 import math
