@@ -91,17 +91,17 @@ MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const st
   const std::size_t width = apart & (0 - apart);
   const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
   const std::size_t head = before < bytes ? before : bytes;
-  const std::size_t pieces = (bytes - head) / width;
+  // Masked, since a GPU divides by a variable in a loop of some hundred cycles.
+  const std::size_t end = head + ((bytes - head) & (0 - width));
   if (width == 16) {
-    copy_pieces<Source, Bits128, kInFlight>(group, to + head, from + head, pieces);
+    copy_pieces<Source, Bits128, kInFlight>(group, to + head, from + head, (end - head) / 16);
   } else {
 #pragma unroll 1
-    for (auto i = static_cast<std::size_t>(group.rank()); i < pieces;
-         i += static_cast<std::size_t>(group.size()))
-      copy_piece<Source>(to + head + i * width, from + head + i * width, width);
+    for (std::size_t at = head + static_cast<std::size_t>(group.rank()) * width; at < end;
+         at += static_cast<std::size_t>(group.size()) * width)
+      copy_piece<Source>(to + at, from + at, width);
   }
   if (group.rank() != group.size() - 1) return;
-  const std::size_t end = head + pieces * width;
 #pragma unroll 1
   for (std::size_t at = 0; at < bytes;) {
     if (at == head) at = end;
@@ -133,6 +133,8 @@ MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std
     copy_pieces<Source, Bits128, 4>(group, to, from, bytes / 16);
   } else if ((all & 7) == 0 && bytes < 64) {
     copy_pieces<Source, std::uint64_t, 1>(group, to, from, bytes / 8);
+  } else if ((all & 3) == 0 && bytes < 64) {
+    copy_pieces<Source, std::uint32_t, 1>(group, to, from, bytes / 4);
   } else {
     copy_uneven<Source, kInFlight>(group, to, from, bytes);
   }
