@@ -40,6 +40,9 @@ __global__ void gather_into(long* dest, long* source) {
   shmemx_long_fcollect_block(SHMEM_TEAM_WORLD, dest, source, 1);
 }
 __global__ void meet_all() { shmemx_barrier_all_block(); }
+__global__ void exchange_nothing(long* heap, const size_t* zeros) {
+  shmemx_long_alltoallv_block(SHMEM_TEAM_WORLD, heap, zeros, zeros, heap + 4, zeros, zeros);
+}
 __global__ void broadcast_from(long* heap, int root) {
   shmemx_long_broadcast_block(SHMEM_TEAM_WORLD, heap, heap + 1, 1, root);
 }
@@ -269,6 +272,9 @@ bool launch_differently(const char* mistake, long* heap) {
     hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap + 4, 1);
   } else if (is("kernel_other_routine")) {
     hipLaunchKernelGGL(meet_all, one, block, 0, nullptr);
+  } else if (is("kernel_other_lengths")) {
+    hipLaunchKernelGGL(exchange_nothing, one, block, 0, nullptr, heap,
+                       reinterpret_cast<const size_t*>(heap + 2));
   } else if (is("kernel_other_operation")) {
     hipLaunchKernelGGL(find_greatest, one, block, 0, nullptr, heap);
   } else if (is("kernel_other_type")) {
