@@ -3,8 +3,6 @@
 // Agreements, through the library that is measured: its host calls, on static variables.
 #include "bench/joint_steps.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,6 +11,8 @@
 #include <map>
 #include <thread>
 #include <vector>
+
+#include "base/machine/machine.hpp"
 
 namespace meshmem::bench {
 namespace {
@@ -35,25 +35,11 @@ std::vector<Node> nodes_of_all() {
   if (!all) fail("there is no memory for the names of all machines; raise SHMEM_SYMMETRIC_SIZE");
   Node& own = all[n];
   own.first = shmem_team_translate_pe(SHMEM_TEAM_SHARED, 0, SHMEM_TEAM_WORLD);
-  if (gethostname(own.name, kNameBytes) != 0) own.name[0] = 0;
-  own.name[kNameBytes - 1] = 0;
+  own.name[host_name().copy(own.name, kNameBytes - 1)] = 0;
   shmem_fcollectmem(SHMEM_TEAM_WORLD, all, &own, sizeof own);
   const std::vector<Node> found(all, all + n);
   shmem_free(all);
   return found;
-}
-
-// As in "0-1, 4".
-std::string ranges_of(const std::vector<int>& pes) {
-  std::string text;
-  for (std::size_t i = 0; i < pes.size();) {
-    std::size_t last = i;
-    while (last + 1 < pes.size() && pes[last + 1] == pes[last] + 1) ++last;
-    text += text.empty() ? "" : ", ";
-    text += last == i ? std::to_string(pes[i]) : fmt::format("{}-{}", pes[i], pes[last]);
-    i = last + 1;
-  }
-  return text;
 }
 
 hipDeviceProp_t properties() {
@@ -111,7 +97,7 @@ std::string describe_nodes() {
                                  pes_of.size(), pes_of.size() == 1 ? "" : "s");
   const char* separator = ": ";
   for (const auto& [first, pes] : pes_of) {
-    text += fmt::format("{}{} {}", separator, ranges_of(pes),
+    text += fmt::format("{}{} {}", separator, ranges_text(pes),
                         nodes[static_cast<std::size_t>(first)].name);
     separator = "; ";
   }

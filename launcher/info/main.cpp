@@ -36,17 +36,6 @@ void print_row(std::string_view name, std::string_view value) {
   fmt::print("  {:<30}  {}\n", name, value);
 }
 
-// "0-3,8": ascending numbers with runs drawn together.
-std::string ranges(const std::vector<int>& numbers) {
-  std::string text;
-  for (std::size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
-    if (last != first) text += fmt::format("-{}", numbers[last]);
-  }
-  return text;
-}
-
 void print_build() {
   fmt::print("meshmem {}, an OpenSHMEM 1.6 runtime\n\nBuild\n", MESHMEM_VERSION);
   print_row("target", MESHMEM_TARGET);
@@ -57,7 +46,7 @@ void print_build() {
 void print_machine() {
   fmt::print("\nMachine\n");
   const std::vector<int> cpus = allowed_cpus();
-  print_row("cores", fmt::format("{} ({})", cpus.size(), ranges(cpus)));
+  print_row("cores", fmt::format("{} ({})", cpus.size(), ranges_text(cpus)));
   const double quota = cpu_quota();
   print_row("core time", std::isinf(quota) ? "no limit" : fmt::format("{:.2f} cores", quota));
   const auto bytes = static_cast<double>(machine_memory_bytes());

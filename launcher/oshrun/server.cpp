@@ -6,7 +6,6 @@
 #include "server.hpp"
 
 #include <fmt/format.h>
-#include <limits.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <optional>
 
 #include "base/machine/captured_output.hpp"
+#include "base/machine/machine.hpp"
 #include "base/machine/start_obstacles.hpp"
 #include "environment.hpp"
 
@@ -126,12 +126,6 @@ class PmixInfoList {
  private:
   std::vector<pmix_info_t> list_;
 };
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  ::gethostname(name, HOST_NAME_MAX);
-  return name;
-}
 
 // PMIx's compressed form of a list, freed by its owner as C memory.
 struct Encoded {

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/machine/interfaces.hpp"
+#include "base/machine/machine.hpp"
 #include "base/machine/sockets.hpp"
 #include "base/machine/thread.hpp"
 #include "base/status/own_status.hpp"
@@ -30,9 +31,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 std::string name_of_process() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return fmt::format("host {}, pid {}", static_cast<const char*>(host), getpid());
+  return fmt::format("host {}, pid {}", host_name(), getpid());
 }
 
 std::string text_of_place(const UniqueId& id) {

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/machine/machine.hpp"
 #include "bootstrap/job.hpp"
 #include "core/same_build.hpp"
 #include "core/same_settings.hpp"
@@ -32,12 +32,6 @@ NodeCard card_of(const Nodes& nodes, int first_pe, bool speaks = true) {
     fatal("the start-up data of PE {}'s node {}; start the same meshmem on all machines", first_pe,
           *error);
   return card;
-}
-
-std::string host_name() {
-  char name[kMostHostBytes + 1] = "";
-  gethostname(name, kMostHostBytes);
-  return name;
 }
 
 void publish_card(const NodeMemory& memory) {

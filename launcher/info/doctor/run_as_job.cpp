@@ -3,7 +3,6 @@
 // The checks come before the library starts, since a start that fails ends the process: then what
 // is bad here has been told. They travel to PE 0 by gets.
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/machine/machine.hpp"
 #include "info/doctor/checks.hpp"
 #include "info/doctor/nodes.hpp"
 #include "info/doctor/trial.hpp"
@@ -46,12 +46,6 @@ std::variant<Library, std::string> load_library() {
   return library;
 }
 
-std::string name_of_machine() {
-  char name[256] = "";
-  if (::gethostname(name, sizeof name - 1) != 0) return "?";
-  return name;
-}
-
 // As far as the launcher's variables tell, before the library does. With oshrun all PEs are on one
 // machine.
 bool may_be_first_of_node(const Machine& machine) {
@@ -63,7 +57,7 @@ bool may_be_first_of_node(const Machine& machine) {
 }
 
 void tell_what_is_bad(const Checks& checks) {
-  NodeChecks own{name_of_machine(), {}};
+  NodeChecks own{host_name(), {}};
   for (const Check& check : checks)
     if (check.verdict == Verdict::bad) own.checks.push_back(check);
   for (Check& check : own.checks) check.nodes = {own.node};
@@ -137,7 +131,7 @@ int try_and_tell(const Library& library, const Machine& machine, Checks checks, 
                            library.malloc_with_hints(kTrialBytes, SHMEMX_MALLOC_DEVICE)};
   const JobFacts facts{machine.target(), network_between_nodes(machine, checks)};
   for (Check& check : try_job(library, places, memory, facts)) checks.push_back(std::move(check));
-  put(*report, {name_of_machine(), std::move(checks)});
+  put(*report, {host_name(), std::move(checks)});
   library.barrier_all();
   if (places.me == 0) *status = print(merge(gather(library, report, places.firsts)), as_json);
   library.broadcastmem(SHMEM_TEAM_WORLD, status + 1, status, sizeof *status, 0);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/machine/machine.hpp"
 
 namespace meshmem {
 namespace {
@@ -22,9 +23,7 @@ bool is_rule(std::string_view line) {
 }
 
 bool begins_complaint(std::string_view line) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return line.starts_with(fmt::format("[{}:{:05}] ", static_cast<const char*>(host), getpid())) ||
+  return line.starts_with(fmt::format("[{}:{:05}] ", host_name(), getpid())) ||
          line.starts_with("[warn] ") || line.starts_with("[err] ") ||
          line.find("src/mca/ptl") != line.npos;
 }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -223,6 +224,22 @@ void go_to_one_of(const cpu_set_t& cores) {
   if (choices > 1) nanosleep(&nap, nullptr);
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0)
     debug("cannot let a thread use the cores again that it could use: {}", errno_text());
+}
+
+std::string ranges_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
+    if (last != first) text += fmt::format("-{}", numbers[last]);
+  }
+  return text;
+}
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = "";
+  gethostname(name, HOST_NAME_MAX);
+  return name;
 }
 
 std::string boot_id() {

@@ -21,6 +21,9 @@ namespace meshmem {
 // The smaller of the physical memory and the cgroup's limit.
 std::size_t machine_memory_bytes();
 
+// The name of this machine; empty: not known.
+std::string host_name();
+
 // The number that the kernel has drawn at its start; empty: not known.
 std::string boot_id();
 
@@ -29,6 +32,9 @@ std::uint64_t hash_of(std::string_view bytes);
 
 // Cores that the scheduler may put this process on, ascending.
 std::vector<int> allowed_cpus();
+
+// "0-3,8" of ascending numbers.
+std::string ranges_text(const std::vector<int>& numbers);
 
 // Moves the calling thread to this core, if it may use it. It is not bound to it: the scheduler may
 // move it on. Does nothing on machines with more cores than a cpu_set_t holds.
