@@ -60,11 +60,11 @@ enum class CollectiveKind {
   fcollect,
   alltoall,
   alltoalls,
+  alltoallv,
   reduce,
   reduce_scatter,
   inscan,
-  exscan,
-  alltoallv
+  exscan
 };
 
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };

@@ -36,7 +36,7 @@ enum class ProxyOp : std::uint8_t {
 // A collective that kernels have the host run: its `pe` is the slot of the team, its length the
 // ElemType of a reduction, its detail the CollectiveKind and, above these bits, the ReduceOp.
 constexpr int kCollectiveKindBits = 4;
-static_assert(static_cast<int>(CollectiveKind::alltoallv) < 1 << kCollectiveKindBits,
+static_assert(static_cast<int>(CollectiveKind::exscan) < 1 << kCollectiveKindBits,
               "a kind has no room in the detail");
 // Set beside the slot: a stream asks for the collective, no group of a kernel waits.
 constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;

@@ -83,10 +83,11 @@ struct CallWords {
                                                                       : names[byte_of_what(1) & 7];
   }
   MESHMEM_DEVICE_MEMBER const char* routine() const {
-    const char* const names[] = {"a barrier or sync", "broadcast", "collect", "fcollect",
-                                 "alltoall",          "alltoalls", "_reduce", "_reduce_scatter",
-                                 "_inscan",           "_exscan"};
-    return names[byte_of_what(0) % 10];
+    constexpr int kKinds = static_cast<int>(CollectiveKind::exscan) + 1;
+    const char* const names[kKinds] = {"a barrier or sync", "broadcast", "collect",   "fcollect",
+                                       "alltoall",          "alltoalls", "alltoallv", "_reduce",
+                                       "_reduce_scatter",   "_inscan",   "_exscan"};
+    return names[byte_of_what(0) % kKinds];
   }
   MESHMEM_DEVICE_MEMBER const char* type() const {
     const char* const names[] = {"int8",

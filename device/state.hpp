@@ -69,7 +69,7 @@ struct alignas(128) Flag {
 // so that a flag that got no progress for a long time (2^47 operations) still compares as the past.
 constexpr int kStepBits = 16;
 
-// The sync slab of a PE, for n PEs of the world: memory for the teams' collectives in kernels.
+// The sync slab of a PE, for the n PEs of its node: memory for the teams' collectives in kernels.
 // Teams are found by their slot, the same on all members. A slot has channels. Each channel has an
 // epoch, flags and space for data of its own, so that the blocks of a kernel, one on each channel,
 // never wait for each other. The first teams have many channels with large rows, all other teams

@@ -112,7 +112,7 @@ constexpr std::array kReductionsOfType = {&reduction_of<std::int8_t>,
 static_assert(kReductionsOfType.size() == static_cast<std::size_t>(ElemType::none));
 
 bool combines(CollectiveKind kind) {
-  return kind >= CollectiveKind::reduce && kind <= CollectiveKind::exscan;
+  return kind >= CollectiveKind::reduce;
 }
 CollectiveKind kind_in(const ProxyCommand& command) {
   return static_cast<CollectiveKind>(command.detail & ((1 << device::kCollectiveKindBits) - 1));
@@ -163,7 +163,7 @@ AskedCall::AskedCall(const ProxyCommand& command)
             .dest = pointer_in<void>(command.word[0]),
             .source = pointer_in<const void>(command.word[1])} {
   const auto& word = command.word;
-  if (call_.kind > CollectiveKind::alltoallv)
+  if (call_.kind > CollectiveKind::exscan)
     fatal("a kernel has written over the commands of the proxy (collective {})",
           static_cast<int>(call_.kind));
   if (call_.kind == CollectiveKind::alltoallv) {
