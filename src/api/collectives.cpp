@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team collectives (OpenSHMEM 1.6, section 9.10), with their types dropped at once.
+// Team collectives (OpenSHMEM 1.6, section 9.10) and those that the standard does not have
+// (include/shmemx.h), on host and device memory alike, with their types dropped at once.
 // Invariant: barrier_all completes the calling thread's puts first; sync does not.
 
 #include "api/entry.hpp"
-#include "api/team_collective.hpp"
 #include "collectives/combine.hpp"
+#include "collectives/dispatch.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/argument_checks.hpp"
 #include "one_sided/completion.hpp"
+#include "shmemx.h"
 
 namespace meshmem {
 namespace {
 
 using Kind = CollectiveKind;
+
+// One instance for each kind. Returns 0, as the standard's collectives do.
+template <Kind kind>
+[[gnu::noinline]] int move(const char* routine, shmem_team_t handle, void* dest, const void* source,
+                           std::size_t bytes, int root = 0) {
+  Team& team = collective_team(handle, routine);
+  if constexpr (kind == Kind::broadcast) check_root(team, root);
+  run(team, [&] { return moving(kind, dest, source, bytes, root); });
+  return 0;
+}
+
+template <Kind kind>
+[[gnu::noinline]] int combine(const char* routine, shmem_team_t handle, const Reduction& op,
+                              void* dest, const void* source, std::size_t count) {
+  run(collective_team(handle, routine), [&] { return combining(kind, op, dest, source, count); });
+  return 0;
+}
 
 template <typename E>
 int broadcast(const char* routine, shmem_team_t team, void* dest, const void* source,
@@ -56,23 +75,48 @@ int alltoalls(const char* routine, shmem_team_t team, void* dest, const void* so
   return alltoalls_untyped(routine, team, dest, source, sizeof(E), nelems, dst, sst);
 }
 
-#define COMBINE(name, kind, Op)                                                    \
+#define COMBINE(name, kind, op)                                                    \
   template <typename E>                                                            \
   int name(const char* routine, shmem_team_t team, void* dest, const void* source, \
            std::size_t count) {                                                    \
-    static constexpr Reduction kOp = reduction<Op, E>();                           \
+    static constexpr Reduction kOp = op;                                           \
     return combine<Kind::kind>(routine, team, kOp, dest, source, count);           \
   }
-COMBINE(and_reduce, reduce, And)
-COMBINE(or_reduce, reduce, Or)
-COMBINE(xor_reduce, reduce, Xor)
-COMBINE(max_reduce, reduce, Max)
-COMBINE(min_reduce, reduce, Min)
-COMBINE(sum_reduce, reduce, Sum)
-COMBINE(prod_reduce, reduce, Product)
-COMBINE(sum_inscan, inscan, Sum)
-COMBINE(sum_exscan, exscan, Sum)
+COMBINE(and_reduce, reduce, (reduction<And, E>()))
+COMBINE(or_reduce, reduce, (reduction<Or, E>()))
+COMBINE(xor_reduce, reduce, (reduction<Xor, E>()))
+COMBINE(max_reduce, reduce, (reduction<Max, E>()))
+COMBINE(min_reduce, reduce, (reduction<Min, E>()))
+COMBINE(sum_reduce, reduce, (reduction<Sum, E>()))
+COMBINE(prod_reduce, reduce, (reduction<Product, E>()))
+COMBINE(sum_inscan, inscan, (reduction<Sum, E>()))
+COMBINE(sum_exscan, exscan, (reduction<Sum, E>()))
+// Of shmemx.h.
+COMBINE(avg_reduce, reduce, average<E>())
+COMBINE(maxloc_reduce, reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()))
+COMBINE(minloc_reduce, reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()))
+COMBINE(and_reduce_scatter, reduce_scatter, (reduction<And, E>()))
+COMBINE(or_reduce_scatter, reduce_scatter, (reduction<Or, E>()))
+COMBINE(xor_reduce_scatter, reduce_scatter, (reduction<Xor, E>()))
+COMBINE(max_reduce_scatter, reduce_scatter, (reduction<Max, E>()))
+COMBINE(min_reduce_scatter, reduce_scatter, (reduction<Min, E>()))
+COMBINE(sum_reduce_scatter, reduce_scatter, (reduction<Sum, E>()))
+COMBINE(prod_reduce_scatter, reduce_scatter, (reduction<Product, E>()))
+COMBINE(avg_reduce_scatter, reduce_scatter, average<E>())
 #undef COMBINE
+
+int alltoallv_untyped(const char* routine, shmem_team_t handle, const device::Alltoallv& call) {
+  check_and_run(collective_team(handle, routine), alltoallv_of(call));
+  return 0;
+}
+template <typename E>
+int alltoallv(const char* routine, shmem_team_t team, void* dest, const std::size_t* dest_nelems,
+              const std::size_t* dest_displs, const void* source, const std::size_t* source_nelems,
+              const std::size_t* source_displs) {
+  return alltoallv_untyped(
+      routine, team,
+      {dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)});
+}
 
 }  // namespace
 
@@ -87,6 +131,16 @@ MESHMEM_TYPES(COLLECTIVES_OF_TYPE, )
 MESHMEM_OPS_COLLECTIVE(COLLECTIVE, , mem, char, void)
 #undef COLLECTIVE
 #undef COLLECTIVES_OF_TYPE
+
+#define EXTENSION(name, op, E, result, params, args)    \
+  MESHMEM_EXTENSION_ENTRY(result, name, params) {       \
+    return op<E>("shmemx_" #name, MESHMEM_UNWRAP args); \
+  }
+MESHMEM_EXTENSIONS(EXTENSION, MESHMEM_IN)
+MESHMEM_LOCATED(EXTENSION)
+MESHMEM_ALLTOALLV(EXTENSION, MESHMEM_IN)
+MESHMEM_ALLTOALLV_ON_HOST(EXTENSION, MESHMEM_IN)
+#undef EXTENSION
 
 MESHMEM_ENTRY(void, barrier_all, (void)) {
   Team& world = collective_team(SHMEM_TEAM_WORLD, "shmem_barrier_all");
