@@ -20,9 +20,9 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   return result;
 }
 
-// Returns the team that `routine` splits or destroys, and notes the call for messages. nullptr for
+// Begins the call of `routine`, which splits or destroys the team, and returns the team. nullptr for
 // SHMEM_TEAM_INVALID.
-Team* team_named(shmem_team_t handle, const char* routine) {
+Team* begin_call_on(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);
   if (team) team->begin_call(routine);
   return team;
@@ -73,7 +73,7 @@ MESHMEM_ENTRY(int, team_split_strided,
               (shmem_team_t parent_team, int start, int stride, int size,
                const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
   *new_team = SHMEM_TEAM_INVALID;
-  Team* parent = team_named(parent_team, "shmem_team_split_strided");
+  Team* parent = begin_call_on(parent_team, "shmem_team_split_strided");
   return parent
              ? split_strided(*parent, {start, stride, size}, masked(config, config_mask), new_team)
              : 1;
@@ -84,14 +84,14 @@ MESHMEM_ENTRY(int, team_split_2d,
                long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
                long yaxis_mask, shmem_team_t* yaxis_team)) {
   *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
-  Team* parent = team_named(parent_team, "shmem_team_split_2d");
+  Team* parent = begin_call_on(parent_team, "shmem_team_split_2d");
   if (!parent) return 1;
   const Split2d split{xrange, masked(xaxis_config, xaxis_mask), masked(yaxis_config, yaxis_mask)};
   return split_2d(*parent, split, xaxis_team, yaxis_team);
 }
 
 MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
-  if (Team* team = team_named(handle, "shmem_team_destroy")) destroy_team(*team);
+  if (Team* team = begin_call_on(handle, "shmem_team_destroy")) destroy_team(*team);
 }
 
 MESHMEM_ENTRY(int, team_create_ctx, (shmem_team_t handle, long, shmem_ctx_t* ctx)) {

@@ -8,69 +8,65 @@
 #include <type_traits>
 
 #include "api/entry.hpp"
+#include "collectives/combine.hpp"
 #include "core/variable_wait.hpp"
 #include "one_sided/signal_access.hpp"
 
 namespace meshmem {
 namespace {
 
-// Plain<int> is int32_t, Plain<size_t> is uint64_t, ...
-template <std::size_t bytes>
-using WordOf = std::conditional_t<bytes == 2, std::uint16_t,
-                                  std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>;
+// int32_t of int, uint64_t of size_t, ...
 template <typename E>
-using Plain = std::conditional_t<std::is_signed_v<E>, std::make_signed_t<WordOf<sizeof(E)>>,
-                                 WordOf<sizeof(E)>>;
+using Representation = decltype(representation_of<E, true>());
 template <typename E>
-const Plain<E>* plain(const E* pointer) {
-  return reinterpret_cast<const Plain<E>*>(pointer);
+const Representation<E>* represented(const E* pointer) {
+  return reinterpret_cast<const Representation<E>*>(pointer);
 }
 
-template <typename E>
-VariableSet<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t nelems,
-                             const int* status, int cmp, const E& value) {
-  return make_set(routine, plain(ivars), nelems, status, cmp, plain(&value), 0);
-}
-template <typename E>
-VariableSet<Plain<E>> set_of(const char* routine, const E* ivars, std::size_t nelems,
-                             const int* status, int cmp, const E* values) {
-  return make_set(routine, plain(ivars), nelems, status, cmp, plain(values), 1);
+// `wanted` is a value for all variables, or a pointer to an array with one for each.
+template <typename E, typename V>
+VariableSet<Representation<E>> checked_set(const char* routine, const E* ivars, std::size_t nelems,
+                                           const int* status, int cmp, const V& wanted) {
+  if constexpr (std::is_pointer_v<V>) {
+    return make_set(routine, represented(ivars), nelems, status, cmp, represented(wanted), 1);
+  } else {
+    return make_set(routine, represented(ivars), nelems, status, cmp, represented(&wanted), 0);
+  }
 }
 
-// The operations that the table of waits (MESHMEM_OPS_WAIT) names. `value` is one value for all
-// variables; in the vector forms it points to an array with one for each.
+// The operations that the table of waits (MESHMEM_OPS_WAIT) names.
 template <typename E>
 void wait_until(const char* routine, E* ivar, int cmp, E value) {
-  wait_until_met<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
+  wait_until_met(routine, represented(ivar), cmp, static_cast<Representation<E>>(value));
 }
 template <typename E>
 int test(const char* routine, E* ivar, int cmp, E value) {
-  return test_once<Plain<E>>(routine, plain(ivar), cmp, static_cast<Plain<E>>(value));
+  return test_once(routine, represented(ivar), cmp, static_cast<Representation<E>>(value));
 }
 template <typename E, typename V>
 void wait_until_all(const char* routine, E* ivars, std::size_t nelems, const int* status, int cmp,
                     V value) {
-  wait_all(routine, set_of<E>(routine, ivars, nelems, status, cmp, value));
+  wait_all(routine, checked_set(routine, ivars, nelems, status, cmp, value));
 }
 template <typename E, typename V>
 std::size_t wait_until_any(const char* routine, E* ivars, std::size_t nelems, const int* status,
                            int cmp, V value) {
-  return wait_any(routine, set_of<E>(routine, ivars, nelems, status, cmp, value));
+  return wait_any(routine, checked_set(routine, ivars, nelems, status, cmp, value));
 }
 template <typename E, typename V>
 std::size_t wait_until_some(const char* routine, E* ivars, std::size_t nelems, std::size_t* indices,
                             const int* status, int cmp, V value) {
-  return wait_some(routine, set_of<E>(routine, ivars, nelems, status, cmp, value), indices);
+  return wait_some(routine, checked_set(routine, ivars, nelems, status, cmp, value), indices);
 }
 template <typename E, typename V>
 int test_all(const char* routine, E* ivars, std::size_t nelems, const int* status, int cmp,
              V value) {
-  return answer(set_of<E>(routine, ivars, nelems, status, cmp, value).all_met());
+  return answer(checked_set(routine, ivars, nelems, status, cmp, value).all_met());
 }
 template <typename E, typename V>
 std::size_t test_any(const char* routine, E* ivars, std::size_t nelems, const int* status, int cmp,
                      V value) {
-  const std::size_t found = set_of<E>(routine, ivars, nelems, status, cmp, value).find_met();
+  const std::size_t found = checked_set(routine, ivars, nelems, status, cmp, value).find_met();
   answer(found != SIZE_MAX);
   return found;
 }
@@ -78,22 +74,23 @@ template <typename E, typename V>
 std::size_t test_some(const char* routine, E* ivars, std::size_t nelems, std::size_t* indices,
                       const int* status, int cmp, V value) {
   const std::size_t found =
-      set_of<E>(routine, ivars, nelems, status, cmp, value).report_met(routine, indices);
+      checked_set(routine, ivars, nelems, status, cmp, value).report_met(routine, indices);
   answer(found > 0);
   return found;
 }
-#define VECTOR_FORM(op)                                 \
+// The forms with a value for each variable.
+#define DEFINE_VECTOR_FORM(op)                                 \
   template <typename E, typename... Rest>               \
   auto op##_vector(const char* routine, Rest... rest) { \
     return op<E>(routine, rest...);                     \
   }
-VECTOR_FORM(wait_until_all)
-VECTOR_FORM(wait_until_any)
-VECTOR_FORM(wait_until_some)
-VECTOR_FORM(test_all)
-VECTOR_FORM(test_any)
-VECTOR_FORM(test_some)
-#undef VECTOR_FORM
+DEFINE_VECTOR_FORM(wait_until_all)
+DEFINE_VECTOR_FORM(wait_until_any)
+DEFINE_VECTOR_FORM(wait_until_some)
+DEFINE_VECTOR_FORM(test_all)
+DEFINE_VECTOR_FORM(test_any)
+DEFINE_VECTOR_FORM(test_some)
+#undef DEFINE_VECTOR_FORM
 
 template <typename E>
 void wait(const char* routine, E* ivar, E value) {
@@ -111,13 +108,13 @@ MESHMEM_TYPES(WAITS_OF_TYPE, )
   MESHMEM_IN_##wait(MESHMEM_OPS_DEPRECATED_WAIT(WAIT, NAME##_, TYPE))                       \
       MESHMEM_IN_##until(MESHMEM_OPS_DEPRECATED_UNTIL(WAIT, NAME##_, TYPE))
 MESHMEM_DEPRECATED_TYPES(OLDER_WAITS_OF_TYPE, )
-#define MORE_WAITS(name, op, E, result, params, args)  \
+#define EXTENSION_WAIT(name, op, E, result, params, args)  \
   MESHMEM_EXTENSION_ENTRY(result, name, params) {      \
     return op<E>("shmem_" #name, MESHMEM_UNWRAP args); \
   }
-MESHMEM_OPS_WAITS_OF_MANY(MORE_WAITS, short_, short)
-MESHMEM_OPS_WAITS_OF_MANY(MORE_WAITS, ushort_, unsigned short)
-#undef MORE_WAITS
+MESHMEM_OPS_WAITS_OF_MANY(EXTENSION_WAIT, short_, short)
+MESHMEM_OPS_WAITS_OF_MANY(EXTENSION_WAIT, ushort_, unsigned short)
+#undef EXTENSION_WAIT
 #undef WAIT
 #undef WAITS_OF_TYPE
 #undef OLDER_WAITS_OF_TYPE

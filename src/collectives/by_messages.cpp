@@ -31,7 +31,7 @@ void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take)
   post_message(node, sequence, mine, bytes);
   MessageRoom room;
   for (int pe = 0; pe < node.n; ++pe) take(pe, await_message(node, sequence, bytes, pe, room));
-  all_have_started(node, sequence);
+  note_all_started(node, sequence);
 }
 
 // Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of

@@ -107,7 +107,7 @@ void compare_call(Team& team, fmt::string_view arguments, fmt::format_args value
   compare_with(of_other);              // at once: some member may never come
   for (int pe = 1; pe < node.n; ++pe)  // waited for: the lines are used again
     receive_message(node, sequence, &of_other, sizeof of_other, pe);
-  all_have_started(node, sequence);
+  note_all_started(node, sequence);
 }
 
 void compare_stream_call(Team& team, const std::string& arguments) {

@@ -73,7 +73,7 @@ inline void reserve(NodeTeam& team, std::uint64_t sequence, int depth) {
 }
 
 // Called after an operation in which this PE has waited for every other PE.
-inline void all_have_started(NodeTeam& team, std::uint64_t sequence) {
+inline void note_all_started(NodeTeam& team, std::uint64_t sequence) {
   team.known_started = sequence;
 }
 
@@ -84,7 +84,7 @@ inline void finish_together(NodeTeam& team, std::uint64_t sequence) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
     await(team, team.of(pe).done, sequence, pe);
   }
-  all_have_started(team, sequence);
+  note_all_started(team, sequence);
 }
 
 }  // namespace meshmem

@@ -47,7 +47,7 @@ void publish_card(const NodeMemory& memory) {
     card.addresses.emplace_back(address.bytes, address.size);
   }
   if (card.pes.front() == 0)
-    check(getrandom(card.facts.token.data(), sizeof card.facts.token, 0), "get random bits");
+    check(getrandom(card.facts.secret.data(), sizeof card.facts.secret, 0), "get random bits");
   publish(kCardKey, pack_card(card), Among::job);
 }
 

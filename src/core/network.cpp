@@ -80,13 +80,13 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
     debug("{} PEs of other machines may connect, and {} descriptors are allowed", far_pes,
           descriptors);
   std::array<std::uint64_t, 2> token{};
-  const Digest in_messages = made_from(facts.token, "meshmem: in messages");
+  const Digest in_messages = made_from(facts.secret, "meshmem: in messages");
   std::memcpy(token.data(), in_messages.data(), sizeof token);
   transport_->open(
       {.me = me,
        .n_pes = nodes.n_pes(),
        .token = {token[0], token[1]},
-       .key = made_from(facts.token, "meshmem: membership"),
+       .key = made_from(facts.secret, "meshmem: membership"),
        .n_local = memory.n(),
        .base_of = [&memory](int index,
                             RemoteSegment segment) { return memory.base_of(index, segment); },

@@ -38,7 +38,7 @@ NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
                 .program = 77,
                 .heap_alignment = 1u << 20,
                 .is_checked = 0,
-                .token = {5, 0xffffffffffffffff}};
+                .secret = {5, 0xffffffffffffffff}};
   return card;
 }
 
@@ -61,7 +61,7 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.machine.network, 9u);
   EXPECT_EQ(read.machine.all, card.machine.all);
   EXPECT_EQ(read.facts.settings.plans, 0xfedcba9876543210);
-  EXPECT_EQ(read.facts.token, card.facts.token);
+  EXPECT_EQ(read.facts.secret, card.facts.secret);
   EXPECT_EQ(read.facts.static_bytes, 8192u);
 }
 

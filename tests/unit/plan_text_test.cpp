@@ -92,18 +92,18 @@ TEST(PlanText, SaysForWhomATableIsAndForWhomItWouldHaveToBe) {
   PlanTable table;
   ASSERT_EQ(parse_plan_table(table, "meshmem-tuning 1 sm_80\n8 4 ring 1 64\nany 2 ring 1 64"),
             std::nullopt);
-  EXPECT_EQ(misfit_of(table, "sm_80", 4), std::nullopt);
-  EXPECT_EQ(misfit_of(table, "", 1), std::nullopt);  // no device: nobody asks the table
-  EXPECT_EQ(misfit_of(table, "sm_90", 4)
+  EXPECT_EQ(reason_against(table, "sm_80", 4), std::nullopt);
+  EXPECT_EQ(reason_against(table, "", 1), std::nullopt);  // no device: nobody asks the table
+  EXPECT_EQ(reason_against(table, "sm_90", 4)
                 .value_or("")
                 .find("the file is for 'sm_80', and the device here is 'sm_90'; make one"),
             0u);
-  EXPECT_EQ(misfit_of(table, "sm_80", 5)
+  EXPECT_EQ(reason_against(table, "sm_80", 5)
                 .value_or("")
                 .find("the file has rows for up to 4 PEs, and here are 5; make one"),
             0u);
   table.rows.back().max_pes = kAnyPes;
-  EXPECT_EQ(misfit_of(table, "sm_80", 5000), std::nullopt);
+  EXPECT_EQ(reason_against(table, "sm_80", 5000), std::nullopt);
 }
 
 TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {

@@ -98,7 +98,7 @@ void alltoall_batch(Team& team, const std::byte* outflow, std::size_t block, con
     take(member(here, index), one.get());
   }
   if (team.is_leader()) send_packs(team, operation, outflows);
-  all_have_started(node, outflows.sequence);
+  note_all_started(node, outflows.sequence);
   const std::size_t for_one = static_cast<std::size_t>(team.n - node.n) * block;
   const Room inflow = make_room(team.is_leader() ? for_one * here.members.size() : 0);
   if (team.is_leader()) receive_packs(team, operation, block, inflow.get());

@@ -75,7 +75,7 @@ class InChunks {
       for (int i = 0; i < node.n; ++i) {
         if (i != node.me) await(node, node.of(i).done, sequence, i);
       }
-      return all_have_started(node, sequence);
+      return note_all_started(node, sequence);
     }
     // Within the root's node the data is in the root's source.
     copy_from(tree.head, node_of(team_, root) == team_.my_node ? source_ : dest_, sequence);

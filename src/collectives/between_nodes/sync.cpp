@@ -35,7 +35,7 @@ void sync(Team& team) {
   } else {
     await(node, node.of(0).release, sequence, 0);
   }
-  all_have_started(node, sequence);
+  note_all_started(node, sequence);
 }
 
 }  // namespace meshmem::between_nodes

@@ -15,7 +15,7 @@ namespace meshmem::between_nodes {
 class ThroughLeader {
  public:
   explicit ThroughLeader(NodeTeam& node) : node_(node), sequence_(begin_operation(node)) {}
-  ~ThroughLeader() { all_have_started(node_, sequence_); }
+  ~ThroughLeader() { note_all_started(node_, sequence_); }
   ThroughLeader(const ThroughLeader&) = delete;
   ThroughLeader& operator=(const ThroughLeader&) = delete;
 

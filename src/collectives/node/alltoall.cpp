@@ -54,7 +54,7 @@ void alltoall_message(NodeTeam& team, std::uint64_t sequence, const Collective& 
     }
     copy_elements(block_of_dest(pe, call), call.dest_stride, from, 1, call);
   }
-  all_have_started(team, sequence);
+  note_all_started(team, sequence);
 }
 
 void alltoall_direct(NodeTeam& team, std::uint64_t sequence, const Collective& call) {

@@ -44,7 +44,7 @@ void sync_dissemination(NodeTeam& team) {
                              team.call_text());
         });
   }
-  all_have_started(team, sequence);
+  note_all_started(team, sequence);
 }
 
 void sync_counting(NodeTeam& team) {
@@ -69,7 +69,7 @@ void sync_counting(NodeTeam& team) {
                              meeting_place.count.epoch.load(std::memory_order_relaxed));
         });
   }
-  all_have_started(team, sequence);
+  note_all_started(team, sequence);
 }
 
 }  // namespace meshmem

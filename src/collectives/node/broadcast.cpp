@@ -37,7 +37,7 @@ void broadcast_direct(NodeTeam& team, std::uint64_t sequence, void* dest, const 
     for (int pe = 0; pe < team.n; ++pe) {
       if (pe != root) await(team, team.of(pe).done, sequence, pe);
     }
-    all_have_started(team, sequence);
+    note_all_started(team, sequence);
     return;
   }
   await(team, team.of(root).arrive, sequence, root);  // its source is ready

@@ -65,7 +65,7 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
     }
   }
   if (sent) {
-    all_have_started(team, sequence);
+    note_all_started(team, sequence);
   } else {
     finish_together(team, sequence);
   }
@@ -86,7 +86,7 @@ unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t byt
   for (int pe = 0; pe < team.n; ++pe)
     wanted_by_all |= static_cast<unsigned>(share_of_pe(pe).wanted);
   if (wanted_by_all != 0) {
-    all_have_started(team, sequence);
+    note_all_started(team, sequence);
     return wanted_by_all;
   }
   std::size_t at = 0;

@@ -28,7 +28,7 @@ void reduce_batch_in_one_shot(NodeTeam& team, const Reduction& op, std::byte* de
   for (int pe = 1; pe < team.n; ++pe) {
     op.combine(dest, pe == 1 ? first : dest, data_of(pe, room), count);
   }
-  all_have_started(team, sequence);
+  note_all_started(team, sequence);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void reduce_batch_by_doubling(NodeTeam& team, const Reduction& op, std::byte* de
   std::memcpy(run.slot(team.mine(), 0), source, count * op.elem_bytes);
   for (int step = 0; step < steps; ++step) take_step(run, op, count, step);
   std::memcpy(dest, run.slot(team.mine(), steps), count * op.elem_bytes);
-  all_have_started(team, run.sequence);
+  note_all_started(team, run.sequence);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void reduce_ring(NodeTeam& team, const Reduction& op, void* dest, const void* so
   }
   // The right neighbour has read all that it needs of this PE's dest.
   ring.await_step(schedule::ring_right(team.n, team.me), 2 * steps);
-  all_have_started(team, ring.sequence);
+  note_all_started(team, ring.sequence);
 }
 
 }  // namespace meshmem

@@ -28,7 +28,7 @@ void scan_batch(NodeTeam& team, const Reduction& op, std::byte* dest, const std:
       op.combine(dest, dest, message, count);
     }
   }
-  all_have_started(team, sequence);
+  note_all_started(team, sequence);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view t
   return std::nullopt;
 }
 
-std::optional<std::string> misfit_of(const PlanTable& table, std::string_view architecture,
+std::optional<std::string> reason_against(const PlanTable& table, std::string_view architecture,
                                      int n_pes) {
   constexpr std::string_view kMend =
       "make one for this job by meshmem-bench --tune --out FILE, or unset the variable";
