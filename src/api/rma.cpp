@@ -4,7 +4,6 @@
 // its form with a context differ in nothing but whose numbers the PEs are.
 #include "api/entry.hpp"
 #include "one_sided/element_access.hpp"
-#include "one_sided/strided_access.hpp"
 
 namespace meshmem {
 #define RMA(name, op, E, result, params, args)                                                     \

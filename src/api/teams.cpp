@@ -20,7 +20,7 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   return result;
 }
 
-// Begins the call of `routine`, which splits or destroys the team, and returns the team. nullptr for
+// Begins the call of `routine`, which splits or destroys a team, and returns the team. nullptr for
 // SHMEM_TEAM_INVALID.
 Team* begin_call_on(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);

@@ -79,7 +79,7 @@ std::size_t test_some(const char* routine, E* ivars, std::size_t nelems, std::si
   return found;
 }
 // The forms with a value for each variable.
-#define DEFINE_VECTOR_FORM(op)                                 \
+#define DEFINE_VECTOR_FORM(op)                          \
   template <typename E, typename... Rest>               \
   auto op##_vector(const char* routine, Rest... rest) { \
     return op<E>(routine, rest...);                     \
@@ -108,9 +108,9 @@ MESHMEM_TYPES(WAITS_OF_TYPE, )
   MESHMEM_IN_##wait(MESHMEM_OPS_DEPRECATED_WAIT(WAIT, NAME##_, TYPE))                       \
       MESHMEM_IN_##until(MESHMEM_OPS_DEPRECATED_UNTIL(WAIT, NAME##_, TYPE))
 MESHMEM_DEPRECATED_TYPES(OLDER_WAITS_OF_TYPE, )
-#define EXTENSION_WAIT(name, op, E, result, params, args)  \
-  MESHMEM_EXTENSION_ENTRY(result, name, params) {      \
-    return op<E>("shmem_" #name, MESHMEM_UNWRAP args); \
+#define EXTENSION_WAIT(name, op, E, result, params, args) \
+  MESHMEM_EXTENSION_ENTRY(result, name, params) {         \
+    return op<E>("shmem_" #name, MESHMEM_UNWRAP args);    \
   }
 MESHMEM_OPS_WAITS_OF_MANY(EXTENSION_WAIT, short_, short)
 MESHMEM_OPS_WAITS_OF_MANY(EXTENSION_WAIT, ushort_, unsigned short)

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "collectives/collective.hpp"
 #include "collectives/data_movement.hpp"
-#include "collectives/node/barrier.hpp"
+#include "collectives/sync.hpp"
 #include "core/team.hpp"
 
 namespace meshmem {

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "one_sided/blocks.hpp"
-#include "transport/atomic_request.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem::one_sided {
 

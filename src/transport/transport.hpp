@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "transport/atomic_request.hpp"
+#include "device/operations.hpp"
 #include "transport/mailbox.hpp"
 
 namespace meshmem {
@@ -27,6 +27,16 @@ inline constexpr int kDeviceOffsetBits = 48;
 inline std::size_t device_offset(int number, std::size_t offset) {
   return (static_cast<std::size_t>(number) << kDeviceOffsetBits) + offset;
 }
+
+// An atomic operation of 4 or 8 bytes, for whoever executes it: a kernel, or the other side. One
+// that fetches nothing answers 0.
+struct AtomicRequest {
+  device::AtomicOp op;
+  std::size_t bytes;
+  std::uint64_t operand;
+  std::uint64_t condition;
+  bool fetches;
+};
 
 struct RemotePlace {
   int pe;  // of the world

@@ -16,8 +16,8 @@
 
 #include "collectives/combine.hpp"
 #include "collectives/data_movement.hpp"
-#include "collectives/node/barrier.hpp"
 #include "collectives/reduction.hpp"
+#include "collectives/sync.hpp"
 #include "pe_threads.hpp"
 
 namespace meshmem {

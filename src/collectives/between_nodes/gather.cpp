@@ -7,7 +7,6 @@
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
-#include "collectives/between_nodes/layout.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"

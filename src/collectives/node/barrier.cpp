@@ -3,9 +3,8 @@
 // The barriers within a node.
 // Invariant: in each, a PE that leaves knows that all have entered, so each is an operation "all to
 // all" of team_steps.hpp.
-#include "collectives/node/barrier.hpp"
-
 #include "collectives/schedule.hpp"
+#include "collectives/sync.hpp"
 #include "collectives/team_steps.hpp"
 
 namespace meshmem {

@@ -143,7 +143,7 @@ std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view t
 }
 
 std::optional<std::string> reason_against(const PlanTable& table, std::string_view architecture,
-                                     int n_pes) {
+                                          int n_pes) {
   constexpr std::string_view kMend =
       "make one for this job by meshmem-bench --tune --out FILE, or unset the variable";
   if (!architecture.empty() && table.architecture != architecture)

@@ -48,7 +48,7 @@ std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view t
 // nullopt if the table fits a job of `n_pes` PEs with devices of this architecture; else why not,
 // and what to do. An empty architecture means no devices: then nobody asks the table, and it fits.
 std::optional<std::string> reason_against(const PlanTable& table, std::string_view architecture,
-                                     int n_pes);
+                                          int n_pes);
 
 }  // namespace meshmem
 

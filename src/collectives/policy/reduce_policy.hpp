@@ -37,7 +37,7 @@ class ReducePolicy {
   ReduceSettings settings{};  // written by start-up only
 
   // The text of the file that MESHMEM_TUNING names. Returns what is wrong with it, or nullopt; also
-  // where it is not for these PEs and devices (reason_against()). By start-up, before any reduction.
+  // where it is not for these PEs and devices. By start-up, before any reduction.
   std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
                                         int n_pes);
   // One plan for all reductions in kernels that are called from now on; nullopt gives it up. Any

@@ -26,7 +26,7 @@ std::span<const PlanRow> kernel_rows();  // of the target that the library was b
 // in_pe_order: it has to add in that order.
 inline constexpr unsigned kFewBlocks = 32;
 device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
-                                unsigned blocks, bool in_pe_order);
+                                 unsigned blocks, bool in_pe_order);
 bool has_plans_for_few_blocks();  // the target that the library was built for
 
 // Null if none fits.

@@ -10,18 +10,118 @@
 #ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "transport/network/follow_ups.hpp"
-#include "transport/network/parcel.hpp"
+#include "transport/network/format.hpp"
 
 namespace meshmem::network {
+
+// ---- Parcels
+
+class Flow;
+
+// A parcel on its way out. It stays as it is from Wire::send() until the wire says that it left.
+struct Parcel {
+  Head head;
+  Flow* flow = nullptr;
+  // Of a parcel of records: where they are. Else the data of the lone record, which somebody lends.
+  std::unique_ptr<std::byte[]> room;
+  std::size_t used = 0;
+  std::size_t skipped = 0;  // of the room: a record that travels in the head
+  const void* lent = nullptr;
+  std::atomic<std::size_t>* under_way = nullptr;  // counted down when it has left
+
+  const void* body() const { return room ? room.get() + skipped : lent; }
+  // The one record in the room has been copied to the head: fewer bytes, and where it has no data,
+  // one buffer less for the kernel to gather.
+  void leave_record_out() {
+    skipped = record_bytes(head.lone.kind);
+    used = data_bytes(head.lone);
+  }
+};
+
+// Parcels are used again and never freed, so that sending takes no memory from the system.
+class ParcelStore {
+ public:
+  Parcel& take_with_room() { return take(with_room_, true); }
+  Parcel& take_without_room() { return take(without_room_, false); }
+  void give_back(Parcel& parcel) { (parcel.room ? with_room_ : without_room_).push_back(&parcel); }
+
+ private:
+  using Free = std::vector<Parcel*>;
+  // Takes the parcel that was given back last, since it is in the cache.
+  Parcel& take(Free& free, bool has_room) {
+    if (free.empty()) {
+      Parcel& made = *all_.emplace_back(std::make_unique<Parcel>());
+      if (has_room) made.room = std::make_unique_for_overwrite<std::byte[]>(kRoomBytes);
+      free.reserve(all_.size());  // so that giving back takes no memory
+      free.push_back(&made);
+    }
+    Parcel& parcel = *free.back();
+    free.pop_back();
+    parcel.head = {};
+    parcel.used = parcel.skipped = 0;
+    parcel.lent = nullptr;
+    parcel.under_way = nullptr;
+    return parcel;
+  }
+
+  std::vector<std::unique_ptr<Parcel>> all_;
+  Free with_room_, without_room_;
+};
+
+// Whether something follows a put at once, such as the flag that announces the data, or a quiet:
+// learned from what the program has done before. Then the put may wait and share the message of
+// what follows. A guess that was wrong makes the next one later.
+class FollowUps {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Longer than it takes to call for a fence and another put, once the put has left.
+  static constexpr auto kSoon = std::chrono::microseconds(20);
+
+  void note_put(Clock::time_point now) {
+    note_other(now);
+    put_ = now;
+  }
+  // The wire has it, which may have taken as long as what follows takes to come.
+  void note_left(Clock::time_point now) {
+    if (is_open()) put_ = now;
+  }
+  void note_other(Clock::time_point now) {
+    if (!is_open()) return;
+    in_a_row_ = now - put_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
+    put_ = {};
+  }
+  // Notes that something else has come than what is counted here.
+  void note_missed() {
+    in_a_row_ = 0;
+    put_ = {};
+  }
+  // A put has not been followed yet.
+  bool is_open() const { return put_ != Clock::time_point{}; }
+  bool are_expected() const { return in_a_row_ >= needed_; }
+  // One was expected and has not come.
+  void note_none() {
+    note_missed();
+    needed_ = std::min(needed_ * 2, kMostNeeded);
+  }
+
+ private:
+  static constexpr int kMostNeeded = 1024;
+  Clock::time_point put_{};  // not followed yet
+  int in_a_row_ = 0, needed_ = 4;
+};
+
+// ---- Flows
 
 // The state that all flows of a PE share.
 struct Outlet {
