@@ -14,8 +14,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tools/interpose/entries.hpp"
-
 namespace meshmem::tracing {
 namespace {
 

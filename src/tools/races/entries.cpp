@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A wrapper for each row of the tables.
-// Invariant: as tools/interpose/entries.hpp says, with a Call for a record.
-#include "tools/interpose/entries.hpp"
-
+// Invariant: as tools/interpose/interpose.hpp says, with a Call for a record.
 #include <utility>
 
 #include "tools/interpose/arguments.hpp"
+#include "tools/interpose/interpose.hpp"
 #include "tools/races/call.hpp"
 
 namespace meshmem::tracing {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A wrapper for each row of the tables of routines.
-// Invariant: as entries.hpp says. Only wrappers of routines that make teams lock or allocate.
-#include "tools/interpose/entries.hpp"
-
+// Invariant: as interpose.hpp says. Only wrappers of routines that make teams lock or allocate.
 #include "tools/interpose/arguments.hpp"
+#include "tools/interpose/interpose.hpp"
 #include "tools/interpose/routines.hpp"
 #include "tools/interpose/teams.hpp"
 #include "tools/tracing/recorder.hpp"

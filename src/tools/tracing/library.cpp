@@ -16,8 +16,7 @@
 
 #include "tools/interpose/interpose.hpp"
 #include "tools/interpose/teams.hpp"
-#include "tools/tracing/clocks.hpp"
-#include "tools/tracing/gather.hpp"
+#include "tools/tracing/exchange.hpp"
 #include "tools/tracing/recorder.hpp"
 #include "tools/tracing/streams.hpp"
 #include "tools/tracing/timeline.hpp"

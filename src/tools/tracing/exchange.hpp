@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings the parts of all PEs to PE 0 through symmetric memory, since machines need not have a file
-// system in common.
-// Invariant: collective; all PEs leave it with the same answer.
-#ifndef MESHMEM_TOOLS_TRACING_GATHER_HPP_
-#define MESHMEM_TOOLS_TRACING_GATHER_HPP_
+// Measures how far clocks are from PE 0's, and brings the parts of all PEs to PE 0. Both go through
+// symmetric memory, since machines need not have a file system in common.
+// Invariant: collective; all PEs leave gather_parts() with the same answer.
+#ifndef MESHMEM_TOOLS_TRACING_EXCHANGE_HPP_
+#define MESHMEM_TOOLS_TRACING_EXCHANGE_HPP_
 
 #include <span>
 #include <string>
@@ -13,6 +13,10 @@
 #include "tools/tracing/part_file.hpp"
 
 namespace meshmem::tracing {
+
+// To add to times of this PE, by messages to and fro: within half of the fastest round trip. 0 of
+// clocks that may be one, and where memory for it is missing.
+ClockOffset measure_clock(const TraceJob& job);
 
 // The bytes of one part, in a file that has no name.
 class PartCopy {
@@ -38,4 +42,4 @@ bool gather_parts(const TraceJob& job, int fd, UseParts* use, std::string& error
 
 }  // namespace meshmem::tracing
 
-#endif  // MESHMEM_TOOLS_TRACING_GATHER_HPP_
+#endif  // MESHMEM_TOOLS_TRACING_EXCHANGE_HPP_
