@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team collectives (OpenSHMEM 1.6, section 9.10) and those that the standard does not have
-// (include/shmemx.h), on host and device memory alike, with their types dropped at once.
+// Team collectives (OpenSHMEM 1.6, section 9.10) and those of include/shmemx.h, with their types
+// dropped at once, on host and device memory alike. Also the program's plan for reductions.
 // Invariant: barrier_all completes the calling thread's puts first; sync does not.
 
 #include "api/entry.hpp"
 #include "collectives/combine.hpp"
 #include "collectives/dispatch.hpp"
+#include "collectives/policy/reduce_policy.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "memory/argument_checks.hpp"
@@ -158,6 +159,24 @@ MESHMEM_ENTRY(int, team_sync, (shmem_team_t handle)) {
   expect_same_call(team, "");
   sync(team);
   return 0;
+}
+
+// The program chooses how kernels reduce; an invalid plan changes nothing.
+MESHMEM_EXTENSION_ENTRY(int, reduce_plan, (const char* text)) {
+  require_active("shmemx_reduce_plan");
+  if (!text) {
+    reduce_policy.use_plan(std::nullopt);
+    return 0;
+  }
+  const auto plan = parse_plan(text);
+  if (plan) reduce_policy.use_plan(plan);
+  return plan ? 0 : 1;
+}
+
+MESHMEM_EXTENSION_ENTRY(const char*, reduce_plan_algorithm, (int number)) {
+  if (number < 0) return nullptr;
+  const std::string_view name = name_of_algorithm(static_cast<std::size_t>(number));
+  return name.empty() ? nullptr : name.data();
 }
 
 }  // namespace meshmem

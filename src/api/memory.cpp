@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Symmetric memory (OpenSHMEM 1.6, section 9.3). Invariant: all PEs make the same calls, and a call
-// of a program that is not between init and finalize ends the job.
+// Symmetric memory (OpenSHMEM 1.6, section 9.3), and buffers of the program's own that become
+// symmetric (include/shmemx.h). Invariant: all PEs make the same calls. A call of a program that is
+// not between init and finalize ends the job.
 #include "api/entry.hpp"
 #include "core/runtime.hpp"
 #include "library/allocation.hpp"
+#include "library/buffer_registration.hpp"
 #include "meshmem/compat/other_names.h"
+#include "shmemx.h"
 
 namespace meshmem {
 namespace {
@@ -37,6 +40,17 @@ MESHMEM_ENTRY(void*, calloc, (std::size_t count, std::size_t size)) {
 MESHMEM_ENTRY(void, free, (void* ptr)) { release(ptr, active("shmem_free")); }
 MESHMEM_ENTRY(void*, realloc, (void* ptr, std::size_t size)) {
   return resize(ptr, size, active("shmem_realloc"));
+}
+
+MESHMEM_EXTENSION_ENTRY(int, buffer_register, (void* ptr, std::size_t bytes)) {
+  return register_buffer(collective_team(SHMEM_TEAM_WORLD, "shmemx_buffer_register"), ptr, bytes);
+}
+MESHMEM_EXTENSION_ENTRY(int, buffer_unregister, (void* ptr)) {
+  return unregister_buffer(collective_team(SHMEM_TEAM_WORLD, "shmemx_buffer_unregister"), ptr);
+}
+MESHMEM_EXTENSION_ENTRY(int, reached_on_stream, (const void* ptr, std::size_t bytes)) {
+  require_active("shmemx_reached_on_stream");
+  return is_reached_on_stream(ptr, bytes) ? 1 : 0;
 }
 
 // For the names of libraries whose memory is the device's.

@@ -2,7 +2,7 @@
 //
 // Buffers of the program's own that become symmetric (include/shmemx.h).
 // Invariant: what the PEs say to each other goes through messages, and all come to the same answer:
-// the buffer is symmetric on all PEs or on none. Called by api/buffers.cpp.
+// the buffer is symmetric on all PEs or on none. Called by api/memory.cpp.
 #ifndef MESHMEM_LIBRARY_BUFFER_REGISTRATION_HPP_
 #define MESHMEM_LIBRARY_BUFFER_REGISTRATION_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps once the Runtime is open, and before it closes.
-// Invariant: all PEs read the same settings of collectives (same_settings.hpp), so all choose
+// Invariant: all PEs read the same settings of collectives (agreement.hpp), so all choose
 // alike.
 #include "library/init_finalize.hpp"
 
