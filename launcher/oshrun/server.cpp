@@ -15,8 +15,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "base/machine/captured_output.hpp"
 #include "base/machine/machine.hpp"
+#include "base/machine/standard_descriptors.hpp"
 #include "base/machine/start_obstacles.hpp"
 #include "environment.hpp"
 

@@ -19,7 +19,7 @@
 
 #include "base/error.hpp"
 #include "base/hooks/memory_checker.hpp"
-#include "base/machine/captured_output.hpp"
+#include "base/machine/standard_descriptors.hpp"
 #include "base/machine/start_obstacles.hpp"
 #include "base/machine/thread.hpp"
 #include "base/status/own_status.hpp"

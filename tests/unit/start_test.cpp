@@ -14,8 +14,8 @@
 #include <sstream>
 #include <string>
 
-#include "base/machine/captured_output.hpp"
 #include "base/machine/file_handover.hpp"
+#include "base/machine/standard_descriptors.hpp"
 #include "base/settings/foreign_variables.hpp"
 #include "child.hpp"
 #include "core/team_area.hpp"
