@@ -12,8 +12,7 @@
 #include "base/error.hpp"
 #include "base/machine/machine.hpp"
 #include "bootstrap/job.hpp"
-#include "core/same_build.hpp"
-#include "core/same_settings.hpp"
+#include "core/agreement.hpp"
 
 namespace meshmem {
 namespace {

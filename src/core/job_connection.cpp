@@ -16,8 +16,8 @@
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/agreement.hpp"
 #include "core/card_exchange.hpp"
-#include "core/same_settings.hpp"
 #include "memory/heap_watch.hpp"
 
 namespace meshmem {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/same_build.hpp"
+#include "core/agreement.hpp"
 
 namespace meshmem {
 namespace {

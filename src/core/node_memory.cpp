@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/status/own_status.hpp"
 #include "base/waiting/wait.hpp"
-#include "core/same_build.hpp"
+#include "core/agreement.hpp"
 
 namespace meshmem {
 namespace {

@@ -19,9 +19,9 @@
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
 #include "bootstrap/job.hpp"
+#include "core/agreement.hpp"
 #include "core/faults.hpp"
 #include "core/kernel_waits.hpp"
-#include "core/same_settings.hpp"
 #include "gpu/unfinished_uses.hpp"
 #include "memory/argument_checks.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbering of a team's PEs and nodes.
+// Numbering of a team's PEs and nodes, and names of teams.
 // Invariant: what there is for each PE of each team stays small: there may be thousands of teams.
-// Called when teams are made and PE numbers translated.
+// Called when teams are made, PE numbers translated, and when a wait says what it waits for.
 #include "core/team.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace meshmem {
@@ -28,6 +29,31 @@ std::vector<Team::Node> nodes_of(const std::vector<int>& pes, const NodeOf& node
 }
 
 }  // namespace
+
+NodeTeam make_node_team(std::vector<int> pes, int my_world_pe, const AddressMap& map) {
+  NodeTeam team;
+  team.n = static_cast<int>(pes.size());
+  team.map = &map;
+  team.pes = std::move(pes);
+  const auto found = std::find(team.pes.begin(), team.pes.end(), my_world_pe);
+  team.me = found != team.pes.end() ? static_cast<int>(found - team.pes.begin()) : -1;
+  return team;
+}
+
+std::string team_text(int slot, int n) {
+  slot %= kMaxTeams;  // what kernels call on a team is said to be on that team
+  const auto named = [&](std::string_view name) {
+    return fmt::format("{}, {} PE{}", name, n, n == 1 ? "" : "s");
+  };
+  if (slot == 0) return named("SHMEM_TEAM_WORLD");
+  if (slot == 1) return named("SHMEM_TEAM_SHARED");
+  if (slot >= kFirstActiveSetSlot) return named("an active set");
+  return named(fmt::format("team {}", slot + 1));
+}
+
+std::string NodeTeam::call_text() const {
+  return fmt::format("{} ({}{})", routine, team_text(slot, n), is_whole ? "" : " on this machine");
+}
 
 Team make_team(std::vector<int> pes, const AddressMap& map, const NodeOf& node_of) {
   const auto is_near = [&](int pe) { return node_of(pe) == node_of(map.my_pe); };

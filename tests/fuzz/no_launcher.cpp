@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bootstrap/job.hpp"
-#include "core/same_build.hpp"
+#include "core/agreement.hpp"
 
 namespace meshmem {
 

@@ -13,8 +13,7 @@
 #include <random>
 #include <string>
 
-#include "core/same_build.hpp"
-#include "core/same_settings.hpp"
+#include "core/agreement.hpp"
 #include "core/spread.hpp"
 
 namespace meshmem {

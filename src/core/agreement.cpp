@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PEs' settings side by side, in the directory of the arena, then those of the nodes.
+// The name of the build, and the PEs' settings side by side: in the directory of the arena, then
+// those of the nodes.
 // Invariant: all compare each entry with the first one, so all find the same PE that differs. That
 // one prints the line and ends the job, and the others wait for the end.
-#include "core/same_settings.hpp"
+#include "core/agreement.hpp"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +15,7 @@
 #include <climits>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <utility>
 
 #include "base/error.hpp"
@@ -19,12 +23,42 @@
 #include "base/machine/machine.hpp"
 #include "base/machine/shared_file.hpp"
 #include "bootstrap/job.hpp"
+#include "core/active_sets.hpp"
+#include "core/team_area.hpp"
+#include "device/state.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/allocator.hpp"
+#include "memory/arena.hpp"
+#include "transport/network/format.hpp"
 #include "transport/wire_library.hpp"
 
 namespace meshmem {
+
+extern const char kSources[];  // cmake/source_hash.cmake writes it
+
 namespace {
+
+// FNV-1a.
+constexpr std::uint64_t hash_of(std::initializer_list<std::size_t> numbers) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::size_t number : numbers) hash = (hash ^ number) * 0x100000001b3;
+  return hash;
+}
+
+// Tells builds of the same sources apart whose target, options or compiler lay structures out
+// differently.
+constexpr std::uint64_t kLayout = hash_of(
+    {sizeof(ArenaHeader), offsetof(ArenaHeader, lost), sizeof(DirectoryEntry),
+     offsetof(DirectoryEntry, settings), offsetof(DirectoryEntry, device), sizeof(WireAddress),
+     sizeof(JobStatus), sizeof(PeStatus), sizeof(TeamArea), kTeamAreas, kStageBytes,
+     sizeof(ActiveSetList), sizeof(Settings), sizeof(network::Record), sizeof(network::Head),
+     sizeof(device::SyncLayout), sizeof(device::State), sizeof(device::ProxyCommand)});
+
+// The file that this code is in: libmeshmem.so, or a program that has it inside.
+std::string own_file() {
+  Dl_info about{};
+  return dladdr(reinterpret_cast<const void*>(&build_name), &about) != 0 ? about.dli_fname : "?";
+}
 
 constexpr std::size_t kHeapOfGpus = std::size_t{256} << 20;
 constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
@@ -59,6 +93,26 @@ void end_by_the_other(bool is_me, const std::string& difference) {
 }
 
 }  // namespace
+
+const std::string& build_name() {
+  static const std::string name = fmt::format("{}-{:08x}", kSources, kLayout >> 32);
+  return name;
+}
+
+bool is_build_name(std::string_view text) {
+  return text.find('-') != std::string_view::npos && text.size() <= kMostBuildBytes &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '-';
+         });
+}
+
+std::string other_build_line(int pe, std::string_view theirs) {
+  return fmt::format(
+      "this PE runs build {} of meshmem ({}) and PE {} runs {}; start the same on all PEs: `ldd "
+      "PROGRAM` and LD_LIBRARY_PATH say which library a PE takes",
+      build_name(), own_file(), pe,
+      is_build_name(theirs) ? fmt::format("build {}", theirs) : "another version");
+}
 
 std::optional<std::string> read_tuning_file(const std::string& path, std::string& text) {
   std::string fault = fault_of_file(path);

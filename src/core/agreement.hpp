@@ -1,21 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the settings with which PEs would wait for each other for ever if they differed. These
-// are the heap's size, the table of MESHMEM_TUNING, and the variables that choose how reductions
-// are done.
-// Invariant: the PE that differs says so and ends the job; no PE goes on with other settings than
-// the first one. Called by start-up.
-#ifndef MESHMEM_CORE_SAME_SETTINGS_HPP_
-#define MESHMEM_CORE_SAME_SETTINGS_HPP_
+// Compares the builds of the library, which share memory and messages, and the settings with which
+// PEs would wait for each other for ever if they differed. These are the heap's size, the table of
+// MESHMEM_TUNING, and the variables that choose how reductions are done.
+// Invariant: the PE that differs says so and ends the job. No PE goes on with another build or
+// other settings than the first one. Called by start-up, before a PE believes anything else.
+#ifndef MESHMEM_CORE_AGREEMENT_HPP_
+#define MESHMEM_CORE_AGREEMENT_HPP_
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/settings/environment.hpp"
 #include "memory/arena.hpp"
 
 namespace meshmem {
+
+// ---- Builds
+
+inline constexpr std::size_t kMostBuildBytes = 63;
+
+// "0.1.0-cpu-<hash of the sources>-<hash of the layout>". Two builds have one name only if their
+// sources are the same, and so is the layout of what PEs share. Compilers may differ, so machines
+// may have builds of their own.
+const std::string& build_name();
+
+// A name that may be printed; anything may have come from another process.
+bool is_build_name(std::string_view text);
+
+// The line of the PE that does not run the build of PE `pe`, which has told `theirs`.
+std::string other_build_line(int pe, std::string_view theirs);
+
+// ---- Settings
 
 // Puts the contents of the file that MESHMEM_TUNING names into `text`. nullopt, or a line that says
 // why it cannot. Whatever the path leads to, reading ends.
@@ -41,4 +59,4 @@ void require_same_settings(const Settings& of_node, const Settings& first, const
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_CORE_SAME_SETTINGS_HPP_
+#endif  // MESHMEM_CORE_AGREEMENT_HPP_
