@@ -364,8 +364,7 @@ TEST(LibraryVariables, ReadAsVariablesThatThereAre) {
 TEST(Environment, SaysInOneLineWhatIsWrong) {
   EXPECT_EQ(
       error_of({{"MESHMEM_DETERMINISTIC", "maybe"}}),
-      "MESHMEM_DETERMINISTIC=maybe is not valid: it takes 1 or 0, yes or no, on or off, true or "
-      "false");
+      "MESHMEM_DETERMINISTIC=maybe is not valid: it takes 1, 0, yes, no, on, off, true or false");
   const std::string line =
       error_of({{"SHMEM_SYMMETRIC_SIZE", "a\nb\x7F" + std::string(10000, 'x')}});
   EXPECT_EQ(line.find('\n'), std::string::npos);

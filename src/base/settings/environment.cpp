@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <system_error>
 #include <type_traits>
@@ -74,13 +75,6 @@ constexpr unsigned most_threads(const ReduceRule& rule) {
     if (rule.kind == ReduceRule::automatic) most = std::max<unsigned>(most, row.most_threads);
   return rule.kind == ReduceRule::one ? device::row_of(rule.algorithm).most_threads : most;
 }
-
-constexpr std::string_view kRulesAccepted =
-    "auto"
-#define MESHMEM_ALGORITHM(name, ...) ", " #name
-#include "device/collectives/algorithms.def"
-#undef MESHMEM_ALGORITHM
-    " or classic";
 
 // from_chars alone would also take a minus, "inf" and "nan".
 bool starts_like_a_number(std::string_view text) {
@@ -160,10 +154,13 @@ struct ShownAsItIs {
   }
 };
 
-template <unsigned most>
-struct FromOneTo : ShownAsItIs {
-  static bool parse(std::string_view text, std::optional<unsigned>& out) {
-    return take(parse_whole<unsigned>(text), out) && *out >= 1 && *out <= most;
+template <typename Number, Number least = 0, Number most = std::numeric_limits<Number>::max()>
+struct WholeNumber : ShownAsItIs {
+  static std::string accepted() { return fmt::format("a whole number from {} to {}", least, most); }
+  template <typename Out>
+  static bool parse(std::string_view text, Out& out) {
+    const auto value = parse_whole<Number>(text);
+    return value >= least && value <= most && take(value, out);
   }
 };
 
@@ -176,6 +173,15 @@ struct AnyText : ShownAsItIs {
 
 template <const auto& words>
 struct OneOf {
+  static std::string accepted() {
+    std::string list;
+    for (const auto& word : words) {
+      const bool is_last = &word + 1 == std::end(words);
+      if (!list.empty()) list += is_last ? " or " : ", ";
+      list += word.text;
+    }
+    return list;
+  }
   template <typename T>
   static bool parse(std::string_view text, T& out) {
     for (const Word<T>& word : words) {
@@ -197,25 +203,25 @@ struct OneOf {
 namespace syntax {
 
 struct presence {
-  static constexpr std::string_view accepted = "any value, even 0 or an empty one";
+  static std::string accepted() { return "any value, even 0 or an empty one"; }
   static bool parse(std::string_view, bool& out) { return out = true; }
   static std::string show(bool) { return "not set"; }
 };
-struct boolean : OneOf<kBooleans> {
-  static constexpr std::string_view accepted = "1 or 0, yes or no, on or off, true or false";
-};
+using boolean = OneOf<kBooleans>;
 struct optional_size : ShownAsItIs {
-  static constexpr std::string_view accepted =
-      "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
+  static std::string accepted() {
+    return "bytes with an optional suffix k, m, g or t (powers of 1024), as in 65536, 64k or 1.5g";
+  }
   static bool parse(std::string_view text, std::optional<std::size_t>& out) {
     return take(parse_size(text), out);
   }
 };
 // A larger one could not be mapped, and rounding it up would make it a small one.
 struct heap_size : ShownAsItIs {
-  static constexpr std::string_view accepted =
-      "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in 65536, "
-      "64k or 1.5g";
+  static std::string accepted() {
+    return "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in "
+           "65536, 64k or 1.5g";
+  }
   template <typename Size>
   static bool parse(std::string_view text, Size& out) {
     return take(parse_heap_size(text), out);
@@ -223,59 +229,29 @@ struct heap_size : ShownAsItIs {
 };
 using optional_heap_size = heap_size;
 struct seconds : ShownAsItIs {
-  static constexpr std::string_view accepted = "seconds from 0 to 1000000000, as in 2.5";
+  static std::string accepted() { return "seconds from 0 to 1000000000, as in 2.5"; }
   static bool parse(std::string_view text, double& out) { return take(parse_seconds(text), out); }
 };
-struct optional_count : ShownAsItIs {
-  static constexpr std::string_view accepted = "a whole number from 0 to 4294967295";
-  static bool parse(std::string_view text, std::optional<unsigned>& out) {
-    return take(parse_whole<unsigned>(text), out);
-  }
-};
-struct block_count : FromOneTo<kMostReduceBlocks> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 128";
-};
-struct thread_count : FromOneTo<most_threads(ReduceRule::automatic)> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 576";
-};
-struct device_count : FromOneTo<kMostCpuDevices> {
-  static constexpr std::string_view accepted = "a whole number from 1 to 64";
-};
-struct number : ShownAsItIs {
-  static constexpr std::string_view accepted = "a whole number from 0 to 18446744073709551615";
-  static bool parse(std::string_view text, std::uint64_t& out) {
-    return take(parse_whole<std::uint64_t>(text), out);
-  }
-};
-struct check : OneOf<kChecks> {
-  static constexpr std::string_view accepted =
-      "1 or 0, yes or no, on or off, true, false, races or races-polled";
-};
-struct abort_by : OneOf<kEnds> {
-  static constexpr std::string_view accepted = "exit or core";
-};
-struct heap_kind : OneOf<kHeaps> {
-  static constexpr std::string_view accepted = "host or device";
-};
-struct network_kind : OneOf<kNetworks> {
-  static constexpr std::string_view accepted = "auto, tcp, ucx or none";
-};
-struct proxy_kind : OneOf<kProxies> {
-  static constexpr std::string_view accepted = "auto or off";
-};
+using optional_count = WholeNumber<unsigned>;
+using block_count = WholeNumber<unsigned, 1, kMostReduceBlocks>;
+using thread_count = WholeNumber<unsigned, 1, most_threads(ReduceRule::automatic)>;
+using device_count = WholeNumber<unsigned, 1, kMostCpuDevices>;
+using number = WholeNumber<std::uint64_t>;
+using check = OneOf<kChecks>;
+using abort_by = OneOf<kEnds>;
+using heap_kind = OneOf<kHeaps>;
+using network_kind = OneOf<kNetworks>;
+using proxy_kind = OneOf<kProxies>;
 struct network_device : AnyText {
-  static constexpr std::string_view accepted =
-      "the name of an interface, or of a device as UCX has it";
+  static std::string accepted() { return "the name of an interface, or of a device as UCX has it"; }
 };
 struct port_range : ShownAsItIs {
-  static constexpr std::string_view accepted = "two ports from 1 to 65535, as in 20000-20100";
+  static std::string accepted() { return "two ports from 1 to 65535, as in 20000-20100"; }
   static bool parse(std::string_view text, PortRange& out) { return take(parse_ports(text), out); }
 };
-struct reduce_algorithm : OneOf<kRules> {
-  static constexpr std::string_view accepted = kRulesAccepted;
-};
+using reduce_algorithm = OneOf<kRules>;
 struct file : AnyText {
-  static constexpr std::string_view accepted = "the path of a file";
+  static std::string accepted() { return "the path of a file"; }
 };
 
 }  // namespace syntax
@@ -318,7 +294,8 @@ std::optional<std::string> read(std::string_view ours, T& out, const GetEnv& get
       if constexpr (std::is_same_v<T, std::optional<std::size_t>>) *out += on_top;
       return std::nullopt;
     }
-    return fmt::format("{}={} is not valid: it takes {}", name, printable(text), Syntax::accepted);
+    return fmt::format("{}={} is not valid: it takes {}", name, printable(text),
+                       Syntax::accepted());
   }
   return std::nullopt;
 }
@@ -375,8 +352,8 @@ std::optional<std::string> parse_environment(Environment& out, const GetEnv& get
 std::vector<Variable> environment_variables() {
   const Environment defaults;
   return {
-#define VARIABLE(name, member, kind, text, is_for_tests)                                        \
-  Variable{#name, alias_of(#name), syntax::kind::accepted, syntax::kind::show(defaults.member), \
+#define VARIABLE(name, member, kind, text, is_for_tests)                                          \
+  Variable{#name, alias_of(#name), syntax::kind::accepted(), syntax::kind::show(defaults.member), \
            text,  is_for_tests},
 #define X(name, member, kind, fallback, text) VARIABLE(name, member, kind, text, false)
 #define X_FOR_TESTS(name, member, kind, fallback, text) VARIABLE(name, member, kind, text, true)

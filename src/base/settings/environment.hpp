@@ -108,7 +108,7 @@ std::optional<std::size_t> parse_size(std::string_view text);
 struct Variable {
   std::string name;
   std::string alias;  // the old SMA_ name, or empty
-  std::string_view accepted;
+  std::string accepted;
   std::string default_value;
   std::string_view text;
   bool is_for_tests;  // of meshmem itself
