@@ -53,7 +53,8 @@ ACCESS_HOOKS = "src/base/hooks/access_hooks.hpp"
 # of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp",
                 "device/operations.hpp", "device/proxy_ring.hpp",
-                "device/located.hpp", "device/collectives/algorithms.hpp",
+                "device/located.hpp", "device/hip_on_cpu/hip/on_cpu/short_floats.h",
+                "device/collectives/algorithms.hpp",
                 "device/collectives/algorithms.def"}
 HIP_FOR_THE_HOST = {"hip/hip_runtime_api.h", "hip/on_cpu/for_meshmem.h"}
 # The one public header that stands for the code inside kernels.
