@@ -2,11 +2,11 @@
 //
 // A kernel for each row and each group that has a form of it. Compiled as device code.
 // Invariant: a kernel does all its rounds, so that its launch is paid for once.
-#include "bench/kernels.hpp"
-
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>
+
+#include "bench/operation.hpp"
 
 namespace meshmem::bench {
 namespace {

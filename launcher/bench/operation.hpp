@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An operation that is measured: a row of rows.def as the host sees it, and what it is called
-// with. Invariant: this is C++17 without the library's names, since kernels.cpp reads it as device
-// code.
+// An operation that is measured: a row of rows.def as the host sees it, what it is called with, and
+// its kernels. Invariant: this is C++17 without the library's names, since kernels.cpp reads it as
+// device code.
 #ifndef MESHMEM_BENCH_OPERATION_HPP_
 #define MESHMEM_BENCH_OPERATION_HPP_
+
+#include <hip/hip_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +68,19 @@ struct Rounds {
   int rounds;
   int window;
 };
+
+// ---- Kernels (kernels.cpp)
+
+struct Shape {
+  unsigned blocks;
+  unsigned threads;
+};
+
+// Whether row `number` has a kernel for a group.
+bool has_kernel(int number, Caller group);
+// Launches it.
+hipError_t launch(int number, Caller group, const At& at, const Rounds& rounds, const Shape& shape,
+                  hipStream_t stream);
 
 }  // namespace meshmem::bench
 

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "bench/kernels.hpp"
-
 namespace meshmem::bench {
 namespace {
 

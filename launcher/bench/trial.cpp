@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "bench/kernels.hpp"
-
 namespace meshmem::bench {
 namespace {
 

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/kernels.hpp"
 #include "bench/report.hpp"
 
 namespace meshmem::bench {
