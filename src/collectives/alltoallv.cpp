@@ -2,14 +2,13 @@
 //
 // The three steps of alltoallv: offers, gets, a meeting.
 // Invariant: a PE gets from another after that one's offer has come, so after it has entered.
-#include "collectives/alltoallv.hpp"
-
 #include <cstring>
 #include <vector>
 
 #include "base/error.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
+#include "collectives/data_movement.hpp"
 #include "collectives/sync.hpp"
 #include "gpu/host_copy.hpp"
 #include "memory/address_map.hpp"

@@ -8,7 +8,6 @@
 #include "collectives/dispatch.hpp"
 
 #include "base/status/slow_ways.hpp"
-#include "collectives/alltoallv.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/device/executor.hpp"
