@@ -65,14 +65,6 @@ __global__ void __launch_bounds__(kMoveThreads)
   alltoallv(Block(), TeamSync(handle, part), call, part, static_cast<int>(gridDim.x));
 }
 
-template <typename E>
-hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* source,
-                               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                               std::size_t nelems, hipStream_t stream) {
-  return launch(alltoalls_kernel<E>, dim3(1), any_threads(kMoveThreads), stream, team, dest, source,
-                dest_stride, source_stride, nelems);
-}
-
 // ---- In one hop, by kernels that get all addresses from the host. The choice of the kernel
 // depends on values that all PEs have in common, except for the evenness of their addresses.
 
@@ -182,8 +174,9 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                             std::size_t elem_bytes, std::size_t nelems, hipStream_t stream) {
   const auto launch_of = [&](auto given) {
-    return launch_alltoalls_of<typename decltype(given)::Type>(team, dest, source, dest_stride,
-                                                               source_stride, nelems, stream);
+    return launch(alltoalls_kernel<typename decltype(given)::Type>, dim3(1),
+                  any_threads(kMoveThreads), stream, team, dest, source, dest_stride, source_stride,
+                  nelems);
   };
   return elem_bytes == 16 ? launch_of(Given<Bits128>()) : with_bits(elem_bytes, launch_of);
 }
