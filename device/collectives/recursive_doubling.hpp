@@ -104,7 +104,7 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
       const TotalPackets<E> packets{rows, epoch, (u - first) * kLines};
       const int me = MESHMEM_UNFORESEEN(sync.team.me, group);
       total = exchange_totals(op, packets, doubling, me, total);
-      store_unit(dest, count, u, finished<E>(op, total, sync.team.n));
+      store_unit(dest, count, u, finished(op, total, sync.team.n));
     }
     group.sync();
   }

@@ -85,7 +85,7 @@ MESHMEM_DEVICE void combine_share(const Op& op, const Group& group, const TeamSy
   for_each_unit(group, shares.units_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = MESHMEM_UNFORESEEN(sync.team.n, group);
-    const EightBytes<E> total = finished<E>(
+    const EightBytes<E> total = finished(
         op, combine_received(op, sync, load_unit(source, count, at), n, received + u, epoch), n);
     const TeamSync& to = MESHMEM_UNFORESEEN(sync, group);
     const std::size_t results = lines_of_row(to) / 2;

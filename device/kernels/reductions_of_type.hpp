@@ -80,7 +80,7 @@ __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* de
 template <typename E>
 MESHMEM_DEVICE void store_total(void* to, std::size_t count, std::size_t u,
                                 const UnitTotal<E>& total, bool wide) {
-  if (!wide) return store_unit(static_cast<E*>(to), count, u, rounded<E>(total));
+  if (!wide) return store_unit(static_cast<E*>(to), count, u, rounded(total));
   constexpr std::size_t kElems = EightBytes<E>::kElems;
   using Wide = typename Total<E>::Type;
 #pragma unroll
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kCopyThreads)
        u += static_cast<std::size_t>(grid.size())) {
     UnitTotal<E> total;
     begin_total(total, load(0, u));
-    for (int i = 1; i < sources.n; ++i) combine_unit(op, total, load(i, u));
+    for (int i = 1; i < sources.n; ++i) combine_into(op, total, load(i, u));
     store_total(to, count, u, total, wide);
   }
 }

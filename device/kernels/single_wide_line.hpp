@@ -87,9 +87,9 @@ MESHMEM_DEVICE LaneUnits<E> combine_words(const Op& op, const Bits128 (&words)[k
     begin_total(total[k], bit_cast<EightBytes<E>>(words[0].word[k]));
 #pragma unroll
     for (int pe = 1; pe < kNearMembers; ++pe)
-      if (pe < n) combine_unit(op, total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
+      if (pe < n) combine_into(op, total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
   }
-  return {{finished<E>(op, total[0], n), finished<E>(op, total[1], n)}};
+  return {{finished(op, total[0], n), finished(op, total[1], n)}};
 }
 
 MESHMEM_DEVICE Bits128 with_flag(const LanePosition& lane, Bits128 words, std::uint64_t epoch) {
