@@ -65,7 +65,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"meshmem", "the namespace of what overloads need, C++"),
        (r"MESHMEM_LOCATED(_ROW|_TYPES)?|MESHMEM_ALLTOALLV(_ROW|_ON_HOST)?"
         r"|MESHMEM_((SIZED_)?MOVED_ROW|(MOVED|UNTYPED)_ON_STREAM)|MESHMEM_EXTENSIONS?(_ROW)?"
-        r"|MESHMEM_EXTENSION_ROUTINES|MESHMEM_ALL_EXTENSIONS",
+        r"|MESHMEM_(EXTENSION|(COMMON_)?STREAM)_ROUTINES|MESHMEM_ALL_EXTENSIONS",
         "the table of extensions: likewise"),
        (r"MESHMEM_((SHORT_)?REDUCTIONS|SCANS|(REDUCTION|SCAN)_ROW|COMPUTED_ON_STREAM|WITH_STREAM"
         r"|PASS_STREAM)",

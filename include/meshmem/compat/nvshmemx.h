@@ -220,14 +220,10 @@ MESHMEM_SHORT_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, bfloat16, void)
     return shmemx_##op##_on_stream MESHMEM_PASS_STREAM args;                \
   }
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_SCATTER_ON_STREAM)
-inline void nvshmemx_signal_op_on_stream(uint64_t* address, uint64_t value, int op, int pe,
-                                         shmemx_stream_t stream) {
-  shmemx_signal_op_on_stream(address, value, op, pe, stream);
-}
-MESHMEM_COMPAT_STREAM_ROUTINES(nvshmemx)
-inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
-  return shmemx_team_sync_on_stream(team, stream);
-}
+#define MESHMEM_COMPAT_STREAM(name, op, E, result, params, args) \
+  inline result nvshmemx_##name params { return shmemx_##name args; }
+MESHMEM_STREAM_ROUTINES(MESHMEM_COMPAT_STREAM)
+#undef MESHMEM_COMPAT_STREAM
 /* A meeting on a stream is a quiet too. */
 inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
   return shmemx_team_sync_on_stream(team, stream);
