@@ -65,7 +65,7 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
         if (apart != 0)
           data = bit_cast<std::uint64_t>(
               load_unit(source + static_cast<std::size_t>(peer) * apart, count, u));
-        send_line(rows.in(peer) + (u - first), data, epoch);
+        send_line(rows.to(peer) + (u - first), data, epoch);
       }
     }
     const E* const own = source + static_cast<std::size_t>(me) * apart;

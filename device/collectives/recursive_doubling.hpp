@@ -25,7 +25,7 @@ struct TotalPackets {
   MESHMEM_DEVICE_MEMBER void send(int pe, const UnitTotal<E>& total) const {
     std::uint64_t data[kLines];
     memcpy(data, &total, sizeof total);
-    Bits128* row = rows.in(pe) + at;
+    Bits128* row = rows.to(pe) + at;
 #pragma unroll
     for (std::size_t k = 0; k < kLines; ++k) send_line(row + k, data[k], epoch);
   }

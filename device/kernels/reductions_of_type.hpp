@@ -158,7 +158,7 @@ class TypedReduceLaunch {
         fits_single_unit<E>(job_.team, slices_, static_cast<int>(threads_)))
       return by_single_unit();
 #if defined(MESHMEM_TARGET_IS_CUDA)
-    if constexpr (kHasWideLines<E>) {
+    if constexpr (kTypeHasWideLines<E>) {
       if (const std::optional<hipError_t> error = try_wide_lines()) return *error;
     }
 #endif
@@ -264,7 +264,7 @@ hipError_t ReductionKernels<E>::load_all() {
         loaded = load(reduce_large_kernel<Op, U>, reduce_single_unit_kernel<Op, U>,
                       scatter_single_unit_kernel<Op, U>, combine_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
-      if constexpr (kHasWideLines<U>) {
+      if constexpr (kTypeHasWideLines<U>) {
         if (loaded == hipSuccess)
           loaded = load(
               reduce_single_wide_line_kernel<Op, U>, reduce_single_wide_line_two_hops_kernel<Op, U>,

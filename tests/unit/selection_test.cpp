@@ -90,7 +90,7 @@ TEST(Selection, FewBlocksPullWhatManyWouldSendByLines) {
   using enum ReduceAlgorithm;
   const device::Plan of_many{two_shot_wide, 128, 576};
   const auto plan = [&](std::size_t bytes, int n_pes, unsigned blocks, bool in_pe_order = false) {
-    return plan_of_few_blocks(of_many, bytes, n_pes, blocks, in_pe_order);
+    return plan_for_few_blocks(of_many, bytes, n_pes, blocks, in_pe_order);
   };
   EXPECT_EQ(plan(32 << 10, 2, 16).algorithm, two_shot_wide);  // as the table says
   EXPECT_EQ(plan(256 << 10, 2, 16).algorithm, one_shot_wide);

@@ -119,9 +119,9 @@ device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
   device::Plan plan = table_plan(bytes, n_pes);
   if (const auto algorithm = algorithm_by_settings(bytes)) {
     plan.algorithm = *algorithm;
-  } else if (has_plans_of_few_blocks() && tuned_rows_.empty() &&
+  } else if (has_plans_for_few_blocks() && tuned_rows_.empty() &&
              settings.blocks.value_or(kAnyBlocks) <= kFewBlocks) {
-    plan = plan_of_few_blocks(plan, bytes, n_pes, *settings.blocks, settings.deterministic);
+    plan = plan_for_few_blocks(plan, bytes, n_pes, *settings.blocks, settings.deterministic);
   }
   plan.blocks = within_limits(settings.blocks, plan.blocks);
   plan.threads = within_limits(settings.threads, plan.threads);
@@ -156,7 +156,7 @@ std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t
                                                                      int channels) const {
   constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
   constexpr int kBlocks = 128, kThreads = 576;
-  if (!has_plans_of_few_blocks() || !is_left_to_tables()) return std::nullopt;
+  if (!has_plans_for_few_blocks() || !is_left_to_tables()) return std::nullopt;
   device::Plan plan = kernel_plan(bytes, n_pes, channels);
   if (plan.algorithm == one_shot || plan.algorithm == one_shot_wide)
     return plan.algorithm == one_shot ? std::nullopt : std::optional(plan);

@@ -85,8 +85,8 @@ constexpr unsigned kLeastBlocksOfRing = 16;
 
 // Measured on 2 H100 with 4, 8 and 16 blocks. More lines than a block has threads for come one
 // after the other, each a trip later; `pull` needs the fewest blocks for a link.
-device::Plan plan_of_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
-                                unsigned blocks, bool in_pe_order) {
+device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
+                                 unsigned blocks, bool in_pe_order) {
   const std::size_t of_block = bytes / std::max(blocks, 1u);
   const bool has_all_blocks = static_cast<unsigned>(plan.blocks) <= blocks;
   if (has_all_blocks || of_block <= kTablesBlock) return plan;
@@ -96,7 +96,7 @@ device::Plan plan_of_few_blocks(const device::Plan& plan, std::size_t bytes, int
     return {ring, plan.blocks, 256};
   return {pull, plan.blocks, 512};
 }
-bool has_plans_of_few_blocks() { return !kDevicesAreProcessors && !kDevicesAreAmd; }
+bool has_plans_for_few_blocks() { return !kDevicesAreProcessors && !kDevicesAreAmd; }
 
 std::span<const HostRow> host_rows() { return kHostRows; }
 std::span<const PlanRow> kernel_rows() { return kRows; }

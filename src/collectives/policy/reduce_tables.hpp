@@ -25,9 +25,9 @@ std::span<const PlanRow> kernel_rows();  // of the target that the library was b
 // On NVIDIA GPUs, by no more than kFewBlocks blocks; `plan` is what the table has for any number.
 // in_pe_order: it has to add in that order.
 inline constexpr unsigned kFewBlocks = 32;
-device::Plan plan_of_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
-                                unsigned blocks, bool in_pe_order);
-bool has_plans_of_few_blocks();  // the target that the library was built for
+device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
+                                 unsigned blocks, bool in_pe_order);
+bool has_plans_for_few_blocks();  // the target that the library was built for
 
 // Null if none fits.
 template <typename Row>
