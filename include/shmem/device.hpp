@@ -163,7 +163,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
 /* clang-format on */
 
 /* Routines without a type: by a group, or as what one thread knows. */
-#define MESHMEM_KERNEL_PLAIN(result, name, params, args) \
+#define MESHMEM_KERNEL_PLAIN(name, op, E, result, params, args) \
   MESHMEM_TWO_SIDES(result, name, params, args, name args)
 #define MESHMEM_KERNEL_PLAIN_WIDER(result, name, body, params, in_kernel_args)                     \
   MESHMEM_DEVICE result shmemx_##name##_wave params {                                              \
@@ -183,17 +183,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
     return meshmem::device::name(MESHMEM_TOGETHER(CooperativeGrid, name##_grid) \
                                      MESHMEM_LIST in_kernel_args);              \
   }
-MESHMEM_KERNEL_PLAIN(int, my_pe, (), ())
-MESHMEM_KERNEL_PLAIN(int, n_pes, (), ())
-MESHMEM_KERNEL_PLAIN(void*, ptr, (const void* dest, int pe), (dest, pe))
-MESHMEM_KERNEL_PLAIN(void*, team_ptr, (shmem_team_t team, const void* dest, int pe),
-                     (team, dest, pe))
-MESHMEM_KERNEL_PLAIN(int, team_my_pe, (shmem_team_t team), (team))
-MESHMEM_KERNEL_PLAIN(int, team_n_pes, (shmem_team_t team), (team))
-MESHMEM_KERNEL_PLAIN(int, team_translate_pe,
-                     (shmem_team_t src_team, int src_pe, shmem_team_t dest_team),
-                     (src_team, src_pe, dest_team))
-MESHMEM_KERNEL_PLAIN(uint64_t, signal_fetch, (const uint64_t* sig_addr), (sig_addr))
+MESHMEM_QUERY_ROUTINES(MESHMEM_KERNEL_PLAIN)
 MESHMEM_KERNEL_PLAIN_WIDER(uint64_t, signal_fetch, signal_fetch_by, (const uint64_t* sig_addr),
                            (, sig_addr))
 MESHMEM_KERNEL_PLAIN_GROUP(uint64_t, signal_wait_until,

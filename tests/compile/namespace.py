@@ -47,7 +47,8 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
         r"|GENERIC)_[012]",
         "the table of types: read by pshmem.h, shmemx.h, shmem/device.hpp and by tools, which "
         "include it for that"),
-       (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|(COMMON_)?HOST_|VARIADIC_)?ROUTINES(_CTX)?"
+       (r"MESHMEM_OPS?_\w+"
+        r"|MESHMEM_(KERNEL_|QUERY_|GROUP_|(COMMON_)?HOST_|VARIADIC_)?ROUTINES(_CTX)?"
         r"|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
         r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH"
         r"|PASS)_CTX",

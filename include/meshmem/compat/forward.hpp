@@ -81,16 +81,6 @@ inline void* allocate_zeroed(size_t count, size_t size) {
   }                                                                                      \
   MESHMEM_COMPAT_CALLOC(LIBRARY)
 
-/* The rows of routines without a type that groups of threads call. */
-#define MESHMEM_COMPAT_GROUP_ROUTINES(F)                                            \
-  F(signal_wait_until, , , uint64_t, (uint64_t * address, int cmp, uint64_t value), \
-    (address, cmp, value))                                                          \
-  F(barrier_all, , , void, (), ())                                                  \
-  F(sync_all, , , void, (), ())                                                     \
-  F(team_sync, , , int, (shmem_team_t team), (team))                                \
-  F(fence, , , void, (), ())                                                        \
-  F(quiet, , , void, (), ())
-
 MESHMEM_COMPAT_SIDES void update_signal(uint64_t* address, uint64_t value, int op, int pe) {
   if (op == SHMEM_SIGNAL_ADD)
     shmem_signal_add(address, value, pe);
