@@ -291,17 +291,25 @@
 #define MESHMEM_TYPED_IN_KERNELS(CTX, PLAIN, IN) MESHMEM_KERNEL_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
 #define MESHMEM_TYPED_ON_HOST(CTX, PLAIN, IN) MESHMEM_HOST_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
 #define MESHMEM_TYPED_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, PLAIN, IN) \
-    IN##_##rma(MESHMEM_OPS_RMA(CTX, NAME##_, , TYPE, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_STRIDED(CTX, NAME##_, , TYPE, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_SINGLE(CTX, NAME##_, TYPE)) \
-    IN##_##ext(MESHMEM_OPS_ATOMIC_EXT(CTX, NAME##_, TYPE)) \
-    IN##_##amo(MESHMEM_OPS_ATOMIC_STD(CTX, NAME##_, TYPE)) \
-    IN##_##bit(MESHMEM_OPS_ATOMIC_BIT(CTX, NAME##_, TYPE)) \
-    IN##_##amo(MESHMEM_OPS_WAIT(PLAIN, NAME##_, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_COLLECTIVE(PLAIN, NAME##_, , TYPE, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(PLAIN, NAME##_, TYPE)) \
-    IN##_##arith(MESHMEM_OPS_REDUCE_ARITH(PLAIN, NAME##_, TYPE)) \
-    IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(PLAIN, NAME##_, TYPE))
+    MESHMEM_GROUP_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, PLAIN, PLAIN, IN) \
+    MESHMEM_THREAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, CTX, PLAIN, IN)
+
+/* Of a type, what groups of threads call in kernels: RMA reads puts and gets, GROUP waits and moves, REDUCTION the rest. */
+#define MESHMEM_GROUP_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, RMA, GROUP, REDUCTION, IN) \
+    IN##_##rma(MESHMEM_OPS_RMA(RMA, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_STRIDED(RMA, NAME##_, , TYPE, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_WAIT_UNTIL(GROUP, NAME##_, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_COLLECTIVE(GROUP, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(REDUCTION, NAME##_, TYPE)) \
+    IN##_##arith(MESHMEM_OPS_REDUCE_ARITH(REDUCTION, NAME##_, TYPE)) \
+    IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(REDUCTION, NAME##_, TYPE))
+/* And what one thread calls alone. */
+#define MESHMEM_THREAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, SINGLE, ATOMIC, TEST, IN) \
+    IN##_##rma(MESHMEM_OPS_SINGLE(SINGLE, NAME##_, TYPE)) \
+    IN##_##ext(MESHMEM_OPS_ATOMIC_EXT(ATOMIC, NAME##_, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_ATOMIC_STD(ATOMIC, NAME##_, TYPE)) \
+    IN##_##bit(MESHMEM_OPS_ATOMIC_BIT(ATOMIC, NAME##_, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_TEST(TEST, NAME##_, TYPE))
 
 /* The rows of the sized and the mem forms. */
 #define MESHMEM_UNTYPED(CTX, PLAIN) \

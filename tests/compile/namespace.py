@@ -50,7 +50,8 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"MESHMEM_OPS?_\w+"
         r"|MESHMEM_(KERNEL_|QUERY_|GROUP_|(COMMON_)?HOST_|VARIADIC_)?ROUTINES(_CTX)?"
         r"|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
-        r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH"
+        r"|MESHMEM_(TYPED|GROUP|THREAD|SIZED)_ROW"
+        r"|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH"
         r"|PASS)_CTX",
         "the table of routines: likewise"),
        (r"SHMEM_DEF_H|SHMEM_FUNCTION_ATTRIBUTES", "by these shmem4py finds out what a library has"),

@@ -117,8 +117,8 @@ __global__ void sliced_kernel(shmem_team_t team, Sliced job, E* dest, const E* s
   const auto channel = static_cast<int>(blockIdx.x);
   const device::Slice slice = device::slice_of<E>(job.count, channel, static_cast<int>(gridDim.x));
   device::reduce_by_any(device::KnownOp<op>(), job.algorithm, device::Block(),
-                    device::TeamSync(device::slot_of(team), channel), dest + slice.first,
-                    source + slice.first, slice.count);
+                        device::TeamSync(device::slot_of(team), channel), dest + slice.first,
+                        source + slice.first, slice.count);
 }
 
 // Reductions whose kernels follow each other with nothing in between.
