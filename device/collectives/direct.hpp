@@ -71,12 +71,12 @@ class DirectReduction {
         announce_to_all(workers, group_, sync_, epoch, k + 1);
       }
       if (k > 0 && workers.has_caller()) {
-        await_all(pollers_of(group_), sync_, epoch, k);
+        await_all_by_waves(group_, sync_, epoch, k);
         combine(workers, epoch, first, k - 1);
       }
     }
     announce_to_all(workers, group_, sync_, epoch, chunks + 1);  // the last results are stored
-    await_all(pollers_of(group_), sync_, epoch, chunks + 1);
+    await_all_by_waves(group_, sync_, epoch, chunks + 1);
   }
 
   MESHMEM_DEVICE_MEMBER void send(const Workers& workers, std::uint64_t epoch, std::size_t first,

@@ -91,8 +91,7 @@ MESHMEM_DEVICE void announce_to_all(const Workers& workers, const Group& group,
     store_relaxed(sync.progress(sync.peer(i), sync.team.me), progress_of(epoch, step));
 }
 
-// Returns when PE `from` has announced the step; its data can then be read. A block whose waves do
-// not meet calls it with pollers_of(block): each wave then awaits by itself.
+// Returns when PE `from` has announced the step; its data can then be read.
 template <typename Group>
 MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, std::uint64_t epoch,
                           int step) {
@@ -120,6 +119,18 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
     acquire_mine();
   }
   acquire_all(group);
+}
+
+// Each wave of the group awaits by itself: the group does not meet.
+template <typename Group>
+MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
+                                   std::uint64_t epoch, int step) {
+  await(pollers_of(group), sync, from, epoch, step);
+}
+template <typename Group>
+MESHMEM_DEVICE void await_all_by_waves(const Group& group, const TeamSync& sync,
+                                       std::uint64_t epoch, int step) {
+  await_all(pollers_of(group), sync, epoch, step);
 }
 
 }  // namespace device

@@ -192,7 +192,7 @@ struct RingReduction {
       for (int chunk = 0; chunk < chunks; ++chunk) {
         ++number;
         if (workers.has_caller()) {
-          await(pollers_of(group), sync, previous, epoch, number - chunks);
+          await_by_waves(group, sync, previous, epoch, number - chunks);
           if (step < ring.n)
             combine_sums(workers, batch, epoch, step, chunk);
           else
@@ -201,7 +201,7 @@ struct RingReduction {
         if (step < sends) announce(workers, group, sync, ring.next(), epoch, number);
       }
     }
-    if (is_last && !scatters) await(pollers_of(group), sync, previous, epoch, number);
+    if (is_last && !scatters) await_by_waves(group, sync, previous, epoch, number);
   }
 
  private:
