@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "device/collectives/algorithms.hpp"
-#include "device/collectives/alltoallv_call.hpp"
 #include "device/operations.hpp"
 #include "device/state.hpp"
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "device/target.hpp"
 
@@ -47,34 +48,17 @@
 namespace meshmem {
 namespace device {
 
-// The unsigned integer of a size, and 16 bytes as the widest piece of a copy.
-template <std::size_t bytes>
-struct BitsOf;
-template <>
-struct BitsOf<1> {
-  using Type = std::uint8_t;
-};
-template <>
-struct BitsOf<2> {
-  using Type = std::uint16_t;
-};
-template <>
-struct BitsOf<4> {
-  using Type = std::uint32_t;
-};
-template <>
-struct BitsOf<8> {
-  using Type = std::uint64_t;
-};
 struct alignas(16) [[gnu::may_alias]] Bits128 {
   std::uint64_t word[2];
 };
-template <>
-struct BitsOf<16> {
-  using Type = Bits128;
-};
+// The unsigned integer of a size, and 16 bytes as the widest piece of a copy.
 template <std::size_t bytes>
-using Bits = typename BitsOf<bytes>::Type;
+using Bits = std::conditional_t<
+    bytes == 16, Bits128,
+    std::conditional_t<
+        bytes == 8, std::uint64_t,
+        std::conditional_t<bytes == 4, std::uint32_t,
+                           std::conditional_t<bytes == 2, std::uint16_t, std::uint8_t>>>>;
 
 template <typename To, typename From>
 MESHMEM_DEVICE To bit_cast(From from) {

@@ -17,26 +17,26 @@ MESHMEM_DEVICE std::size_t global(const T* address) {
   return __cvta_generic_to_global(address);
 }
 
-MESHMEM_DEVICE std::uint8_t load_bits(const std::uint8_t* from) {
-  std::uint32_t value;
-  asm volatile("ld.relaxed.sys.global.u8 %0, [%1];" : "=r"(value) : "l"(global(from)) : "memory");
-  return static_cast<std::uint8_t>(value);
-}
-MESHMEM_DEVICE std::uint16_t load_bits(const std::uint16_t* from) {
-  std::uint16_t value;
-  asm volatile("ld.relaxed.sys.global.u16 %0, [%1];" : "=h"(value) : "l"(global(from)) : "memory");
-  return value;
-}
-MESHMEM_DEVICE std::uint32_t load_bits(const std::uint32_t* from) {
-  std::uint32_t value;
-  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(global(from)) : "memory");
-  return value;
-}
-MESHMEM_DEVICE std::uint64_t load_bits(const std::uint64_t* from) {
-  std::uint64_t value;
-  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(global(from)) : "memory");
-  return value;
-}
+// One access of Type: its name in PTX, and the register that it moves through.
+#define MESHMEM_ACCESS_BITS(Type, ptx, Register, letter)                      \
+  MESHMEM_DEVICE Type load_bits(const Type* from) {                           \
+    Register value;                                                           \
+    asm volatile("ld.relaxed.sys.global." ptx " %0, [%1];"                    \
+                 : "=" letter(value)                                          \
+                 : "l"(global(from))                                          \
+                 : "memory");                                                 \
+    return static_cast<Type>(value);                                          \
+  }                                                                           \
+  MESHMEM_DEVICE void store_bits(Type* to, Type value) {                      \
+    asm volatile("st.relaxed.sys.global." ptx " [%0], %1;" ::"l"(global(to)), \
+                 letter(static_cast<Register>(value))                         \
+                 : "memory");                                                 \
+  }
+MESHMEM_ACCESS_BITS(std::uint8_t, "u8", std::uint32_t, "r")
+MESHMEM_ACCESS_BITS(std::uint16_t, "u16", std::uint16_t, "h")
+MESHMEM_ACCESS_BITS(std::uint32_t, "u32", std::uint32_t, "r")
+MESHMEM_ACCESS_BITS(std::uint64_t, "u64", std::uint64_t, "l")
+#undef MESHMEM_ACCESS_BITS
 MESHMEM_DEVICE Bits128 load_bits(const Bits128* from) {
   Bits128 value;
   asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
@@ -45,21 +45,6 @@ MESHMEM_DEVICE Bits128 load_bits(const Bits128* from) {
                : "memory");
   return value;
 }
-MESHMEM_DEVICE void store_bits(std::uint8_t* to, std::uint8_t value) {
-  asm volatile("st.relaxed.sys.global.u8 [%0], %1;" ::"l"(global(to)),
-               "r"(static_cast<std::uint32_t>(value))
-               : "memory");
-}
-MESHMEM_DEVICE void store_bits(std::uint16_t* to, std::uint16_t value) {
-  asm volatile("st.relaxed.sys.global.u16 [%0], %1;" ::"l"(global(to)), "h"(value) : "memory");
-}
-MESHMEM_DEVICE void store_bits(std::uint32_t* to, std::uint32_t value) {
-  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(global(to)), "r"(value) : "memory");
-}
-MESHMEM_DEVICE void store_bits(std::uint64_t* to, std::uint64_t value) {
-  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(global(to)), "l"(value) : "memory");
-}
-
 MESHMEM_DEVICE void store_bits(Bits128* to, Bits128 value) {
   asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(global(to)), "l"(value.word[0]),
                "l"(value.word[1])
@@ -140,25 +125,22 @@ MESHMEM_DEVICE T load_of_get(const T* from) {
   return load_bits(from);
 }
 
-MESHMEM_DEVICE std::uint32_t fetch_add(std::uint32_t* at, std::uint32_t value) {
-  return atomicAdd_system(at, value);
+// The type by which CUDA's atomics know a word of 4 or 8 bytes.
+template <typename T>
+using AtomicWord = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+
+template <typename T>
+MESHMEM_DEVICE T fetch_add(T* at, T value) {
+  return atomicAdd_system(reinterpret_cast<AtomicWord<T>*>(at), AtomicWord<T>{value});
 }
-MESHMEM_DEVICE std::uint64_t fetch_add(std::uint64_t* at, std::uint64_t value) {
-  return atomicAdd_system(reinterpret_cast<unsigned long long*>(at), value);
+template <typename T>
+MESHMEM_DEVICE T exchange(T* at, T value) {
+  return atomicExch_system(reinterpret_cast<AtomicWord<T>*>(at), AtomicWord<T>{value});
 }
-MESHMEM_DEVICE std::uint32_t exchange(std::uint32_t* at, std::uint32_t value) {
-  return atomicExch_system(at, value);
-}
-MESHMEM_DEVICE std::uint64_t exchange(std::uint64_t* at, std::uint64_t value) {
-  return atomicExch_system(reinterpret_cast<unsigned long long*>(at), value);
-}
-MESHMEM_DEVICE std::uint32_t compare_exchange(std::uint32_t* at, std::uint32_t expected,
-                                              std::uint32_t desired) {
-  return atomicCAS_system(at, expected, desired);
-}
-MESHMEM_DEVICE std::uint64_t compare_exchange(std::uint64_t* at, std::uint64_t expected,
-                                              std::uint64_t desired) {
-  return atomicCAS_system(reinterpret_cast<unsigned long long*>(at), expected, desired);
+template <typename T>
+MESHMEM_DEVICE T compare_exchange(T* at, T expected, T desired) {
+  return atomicCAS_system(reinterpret_cast<AtomicWord<T>*>(at), AtomicWord<T>{expected},
+                          AtomicWord<T>{desired});
 }
 
 MESHMEM_DEVICE void raise_to(std::uint64_t* at, std::uint64_t value) {

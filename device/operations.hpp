@@ -6,6 +6,7 @@
 #ifndef MESHMEM_DEVICE_OPERATIONS_HPP_
 #define MESHMEM_DEVICE_OPERATIONS_HPP_
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -65,6 +66,21 @@ enum class CollectiveKind {
   reduce_scatter,
   inscan,
   exscan
+};
+
+// Arrays of a number for each PE of the team, which count elements. The kernel reads them when it
+// runs.
+struct BlocksInArrays {
+  const std::size_t *nelems, *displs;
+};
+
+// The arguments of an alltoallv in a kernel or on a stream.
+struct Alltoallv {
+  void* dest;
+  BlocksInArrays to;
+  const void* source;
+  BlocksInArrays from;
+  std::size_t elem_bytes;
 };
 
 enum class AtomicOp { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };

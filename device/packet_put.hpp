@@ -24,28 +24,7 @@ MESHMEM_DEVICE void check_packets(const void* packets) {
   trap();
 }
 
-// Words that lie where one access moves them: whole, and aligned.
-struct WholeWords {
-  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* from, std::size_t, unsigned u) {
-    return load_plain(reinterpret_cast<const std::uint64_t*>(from) + u);
-  }
-  MESHMEM_DEVICE_MEMBER static void store(std::byte* to, std::size_t, unsigned u,
-                                          std::uint64_t word) {
-    store_plain(reinterpret_cast<std::uint64_t*>(to) + u, word);
-  }
-};
-struct AnyWords {
-  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* from, std::size_t nbytes,
-                                                  unsigned u) {
-    return load_word(from, nbytes, u);
-  }
-  MESHMEM_DEVICE_MEMBER static void store(std::byte* to, std::size_t nbytes, unsigned u,
-                                          std::uint64_t word) {
-    store_word(to, nbytes, u, word);
-  }
-};
-
-template <typename Words, typename Group>
+template <bool even, typename Group>
 MESHMEM_DEVICE void send_message(const Group& group, Bits128* to, const std::byte* from,
                                  std::size_t nbytes, std::uint32_t tag) {
   const auto step = static_cast<unsigned>(group.size());
@@ -55,29 +34,30 @@ MESHMEM_DEVICE void send_message(const Group& group, Bits128* to, const std::byt
   for (; i + (kLinesTogether - 1) * step < count; i += kLinesTogether * step) {
     std::uint64_t word[kLinesTogether];
 #pragma unroll
-    for (unsigned k = 0; k < kLinesTogether; ++k) word[k] = Words::load(from, nbytes, i + k * step);
+    for (unsigned k = 0; k < kLinesTogether; ++k)
+      word[k] = Words<even>::load(from, nbytes, i + k * step);
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) send_line(to + i + k * step, word[k], tag);
   }
 #pragma unroll 1
-  for (; i < count; i += step) send_line(to + i, Words::load(from, nbytes, i), tag);
+  for (; i < count; i += step) send_line(to + i, Words<even>::load(from, nbytes, i), tag);
 }
-template <typename Words, typename Group>
+template <bool even, typename Group>
 MESHMEM_DEVICE void receive_message(const Group& group, std::byte* to, const Bits128* from,
                                     std::size_t nbytes, std::uint32_t tag) {
   receive_lines(
       group, lines_for(nbytes), tag, [from](unsigned i) { return from + i; },
-      [to, nbytes](unsigned i, std::uint64_t word) { Words::store(to, nbytes, i, word); });
+      [to, nbytes](unsigned i, std::uint64_t word) { Words<even>::store(to, nbytes, i, word); });
 }
 template <typename Group>
 MESHMEM_DEVICE_APART void send_uneven(Group group, Bits128* to, const std::byte* from,
                                       std::size_t nbytes, std::uint32_t tag) {
-  send_message<AnyWords>(group, to, from, nbytes, tag);
+  send_message<false>(group, to, from, nbytes, tag);
 }
 template <typename Group>
 MESHMEM_DEVICE_APART void receive_uneven(Group group, std::byte* to, const Bits128* from,
                                          std::size_t nbytes, std::uint32_t tag) {
-  receive_message<AnyWords>(group, to, from, nbytes, tag);
+  receive_message<false>(group, to, from, nbytes, tag);
 }
 
 // To a far PE: each command carries some lines, which arrive as they would one by one.
@@ -108,7 +88,7 @@ MESHMEM_DEVICE_APART void send_rare(Group group, Bits128* packets, const std::by
     send_far(packets, from, nbytes, tag, static_cast<unsigned>(group.rank()),
              static_cast<unsigned>(group.size()), world_pe);
   } else if (is_multiple(from, nbytes, kLineData)) {
-    send_message<WholeWords>(group, there, from, nbytes, tag);
+    send_message<true>(group, there, from, nbytes, tag);
   } else {
     send_uneven(group, there, from, nbytes, tag);
   }
@@ -126,7 +106,7 @@ MESHMEM_DEVICE void put_packets(const Group& group, Pes pes, void* packets, cons
   if (!find_near(&to, lines, world_pe))
     send_rare(group, lines, from, nbytes, tag, world_pe);
   else if (is_multiple(from, nbytes, kLineData))
-    send_message<WholeWords>(group, to, from, nbytes, tag);
+    send_message<true>(group, to, from, nbytes, tag);
   else
     send_uneven(group, to, from, nbytes, tag);
 }
@@ -141,7 +121,7 @@ MESHMEM_DEVICE void wait_packets(const Group& group, void* dest, const void* pac
     const auto* from = static_cast<const Bits128*>(packets);
     auto* to = static_cast<std::byte*>(dest);
     if (is_multiple(to, nbytes, kLineData))
-      receive_message<WholeWords>(group, to, from, nbytes, tag);
+      receive_message<true>(group, to, from, nbytes, tag);
     else
       receive_uneven(group, to, from, nbytes, tag);
   }

@@ -101,6 +101,26 @@ MESHMEM_DEVICE void store_word(std::byte* block, std::size_t bytes, unsigned u,
   }
 }
 
+// Words of blocks. even: all are whole, and lie at multiples of 8. Lines are the same either way,
+// so PEs need not agree.
+template <bool even>
+struct Words {
+  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* block, std::size_t bytes,
+                                                  std::size_t u) {
+    if constexpr (even)
+      return load_plain(reinterpret_cast<const std::uint64_t*>(block) + u);
+    else
+      return load_word(block, bytes, static_cast<unsigned>(u));
+  }
+  MESHMEM_DEVICE_MEMBER static void store(std::byte* block, std::size_t bytes, std::size_t u,
+                                          std::uint64_t word) {
+    if constexpr (even)
+      store_plain(reinterpret_cast<std::uint64_t*>(block) + u, word);
+    else
+      store_word(block, bytes, static_cast<unsigned>(u), word);
+  }
+};
+
 // ---- Lines, divided among the threads of a group
 
 // Of a thread, under way at the same time: each takes registers.

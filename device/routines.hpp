@@ -144,32 +144,25 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
   F(sum, sum)                 \
   F(prod, prod) F(min, min) F(max, max) F(avg, avg) F(and, bit_and) F(or, bit_or) F(xor, bit_xor)
 
-#define MESHMEM_REDUCTION(name, op)                                                                \
-  template <typename E, typename Group>                                                            \
-  MESHMEM_DEVICE int name##_reduce(const Group& group, shmem_team_t team, E* dest,                 \
-                                   const E* source, std::size_t nreduce) {                         \
-    const Call call = Call::reduction<E>(CollectiveKind::reduce, ReduceOp::op, nreduce);           \
-    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});  \
-    with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {    \
-      reduce<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                           \
-                           MESHMEM_UNFORESEEN(source, group), MESHMEM_UNFORESEEN(nreduce, group)); \
-    });                                                                                            \
-    return 0;                                                                                      \
-  }                                                                                                \
-  template <typename E, typename Group>                                                            \
-  MESHMEM_DEVICE int name##_reduce_scatter(const Group& group, shmem_team_t team, E* dest,         \
-                                           const E* source, std::size_t nreduce) {                 \
-    const Call call = Call::reduction<E>(CollectiveKind::reduce_scatter, ReduceOp::op, nreduce);   \
-    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});  \
-    with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {    \
-      reduce_scatter<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                   \
-                                   MESHMEM_UNFORESEEN(source, group),                              \
-                                   MESHMEM_UNFORESEEN(nreduce, group));                            \
-    });                                                                                            \
-    return 0;                                                                                      \
+// kind: reduce or reduce_scatter.
+#define MESHMEM_REDUCTION_OF(name, kind, op)                                                      \
+  template <typename E, typename Group>                                                           \
+  MESHMEM_DEVICE int name##_##kind(const Group& group, shmem_team_t team, E* dest,                \
+                                   const E* source, std::size_t nreduce) {                        \
+    const Call call = Call::reduction<E>(CollectiveKind::kind, ReduceOp::op, nreduce);            \
+    if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1}); \
+    with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {   \
+      kind<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                            \
+                         MESHMEM_UNFORESEEN(source, group), MESHMEM_UNFORESEEN(nreduce, group));  \
+    });                                                                                           \
+    return 0;                                                                                     \
   }
+#define MESHMEM_REDUCTION(name, op)      \
+  MESHMEM_REDUCTION_OF(name, reduce, op) \
+  MESHMEM_REDUCTION_OF(name, reduce_scatter, op)
 MESHMEM_REDUCE_OPS(MESHMEM_REDUCTION)
 #undef MESHMEM_REDUCTION
+#undef MESHMEM_REDUCTION_OF
 
 template <CollectiveKind kind, typename E, typename Group>
 MESHMEM_DEVICE int scan(const Group& group, shmem_team_t team, E* dest, const E* source,

@@ -27,19 +27,11 @@
     F(reduce_plan, reduce_plan, void, int, (const char *plan), (plan)) \
     F(reduce_plan_algorithm, reduce_plan_algorithm, void, const char *, (int number), (number)) \
     F(stream_mark, stream_mark, void, void, (shmemx_mark_t *mark, shmemx_stream_t stream), (mark, stream)) \
-    F(stream_mark_wait, stream_mark_wait, void, void, (shmemx_mark_t *mark), (mark)) \
-    F(signal_op_on_stream, signal_op_on_stream, void, void, \
-      (uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_stream_t stream), (sig_addr, signal, sig_op, pe, stream)) \
-    F(signal_wait_until_on_stream, signal_wait_until_on_stream, void, void, \
-      (uint64_t *sig_addr, int cmp, uint64_t cmp_value, shmemx_stream_t stream), (sig_addr, cmp, cmp_value, stream)) \
-    F(quiet_on_stream, quiet_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
-    F(barrier_all_on_stream, barrier_all_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
-    F(sync_all_on_stream, sync_all_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
-    F(team_sync_on_stream, team_sync_on_stream, void, int, (shmem_team_t team, shmemx_stream_t stream), (team, stream))
+    F(stream_mark_wait, stream_mark_wait, void, void, (shmemx_mark_t *mark), (mark))
 
 /* All routines of shmemx.h: ON_STREAM reads those whose rows say neither the stream nor _on_stream. */
 #define MESHMEM_ALL_EXTENSIONS(F, ON_STREAM) \
-    MESHMEM_EXTENSION_ROUTINES(F) MESHMEM_EXTENSIONS(F, MESHMEM_IN) \
+    MESHMEM_EXTENSION_ROUTINES(F) MESHMEM_STREAM_ROUTINES(F) MESHMEM_EXTENSIONS(F, MESHMEM_IN) \
     MESHMEM_LOCATED(F) MESHMEM_LOCATED(ON_STREAM) \
     MESHMEM_OPS_WAITS_OF_MANY(F, short_, short) MESHMEM_OPS_WAITS_OF_MANY(F, ushort_, unsigned short) \
     MESHMEM_ALLTOALLV(F, MESHMEM_IN) MESHMEM_ALLTOALLV_ON_HOST(F, MESHMEM_IN) \

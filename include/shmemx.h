@@ -163,16 +163,13 @@ int shmemx_loaded_module_finalize(void* module);
  *     also in kernels (_wave, _block) and on streams (_on_stream), where the arrays are read as the
  *     kernel runs: memory that the device reaches, as that of hipMalloc, and not the stack.
  */
-#ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
+#ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
 MESHMEM_EXTENSIONS(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 MESHMEM_LOCATED(MESHMEM_DECLARE_EXTENSION)
 MESHMEM_ALLTOALLV(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
-#else
-#define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 #endif
 MESHMEM_ALLTOALLV_ON_HOST(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
-#undef MESHMEM_DECLARE_EXTENSION
 
 /* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is
  * for all reductions on device memory that the host calls, or puts on a stream or into a graph,
@@ -190,17 +187,23 @@ const char* shmemx_reduce_plan_algorithm(int number);
  * dest and source are addresses that the device reaches: of the device heap, of a registered
  * buffer, or (for what is not symmetric) of any memory of the device. Collectives of one team must
  * be in one order: the same stream, or streams that wait for each other. */
-void shmemx_signal_op_on_stream(uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
-                                shmemx_stream_t stream);
-/* The stream goes on when the comparison holds. */
-void shmemx_signal_wait_until_on_stream(uint64_t* sig_addr, int cmp, uint64_t cmp_value,
-                                        shmemx_stream_t stream);
-/* Earlier stores of the stream have arrived. */
-void shmemx_quiet_on_stream(shmemx_stream_t stream);
-void shmemx_barrier_all_on_stream(shmemx_stream_t stream);
-/* As the barrier, which is a quiet too: on a stream they are the same. */
-void shmemx_sync_all_on_stream(shmemx_stream_t stream);
-int shmemx_team_sync_on_stream(shmem_team_t team, shmemx_stream_t stream);
+/* Those without a type. After signal_wait_until the stream goes on when the comparison holds;
+ * after quiet its earlier stores have arrived. A sync is as the barrier, which is a quiet too. */
+/* clang-format off */
+#define MESHMEM_STREAM_ROUTINES(F) \
+    MESHMEM_COMMON_STREAM_ROUTINES(F) \
+    F(signal_op_on_stream, signal_op_on_stream, void, void, \
+      (uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_stream_t stream), (sig_addr, signal, sig_op, pe, stream)) \
+    F(team_sync_on_stream, team_sync_on_stream, void, int, (shmem_team_t team, shmemx_stream_t stream), (team, stream))
+#define MESHMEM_COMMON_STREAM_ROUTINES(F) \
+    F(signal_wait_until_on_stream, signal_wait_until_on_stream, void, void, \
+      (uint64_t *sig_addr, int cmp, uint64_t cmp_value, shmemx_stream_t stream), (sig_addr, cmp, cmp_value, stream)) \
+    F(quiet_on_stream, quiet_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
+    F(barrier_all_on_stream, barrier_all_on_stream, void, void, (shmemx_stream_t stream), (stream)) \
+    F(sync_all_on_stream, sync_all_on_stream, void, void, (shmemx_stream_t stream), (stream))
+/* clang-format on */
+MESHMEM_STREAM_ROUTINES(MESHMEM_DECLARE_EXTENSION)
+#undef MESHMEM_DECLARE_EXTENSION
 /* Of a type, of 8 to 128 bits (put32), and of bytes (mem), with the parameters of the standard's
  * routine and the stream behind them:
  *

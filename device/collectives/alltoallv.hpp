@@ -8,7 +8,6 @@
 #ifndef MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_ALLTOALLV_HPP_
 
-#include "device/collectives/alltoallv_call.hpp"
 #include "device/collectives/by_host.hpp"
 #include "device/collectives/packet_moves.hpp"
 #include "device/collectives/slices.hpp"

@@ -127,12 +127,15 @@ struct GivenOp {
   }
 };
 
-// A unit: the elements that travel together, as many as fill 8 bytes.
-template <typename E>
-struct alignas(8) EightBytes {
-  static constexpr std::size_t kElems = 8 / sizeof(E);
+// Elements that move in one access; a vector has the alignment of its size.
+template <typename E, std::size_t bytes = 16>
+struct alignas(bytes) Vector {
+  static constexpr std::size_t kElems = bytes / sizeof(E);
   E elem[kElems];
 };
+// A unit: the elements that travel together, as many as fill 8 bytes.
+template <typename E>
+using EightBytes = Vector<E, 8>;
 
 template <typename E>
 MESHMEM_HOST_DEVICE std::size_t units_of(std::size_t count) {
@@ -202,18 +205,22 @@ struct Total<meshmem_bfloat16> {
 #endif
 };
 
-// The total of a unit, element by element.
-template <typename E>
-struct UnitTotal {
-  typename Total<E>::Type elem[EightBytes<E>::kElems];
+// Elements of several PEs combined, which are rounded to E only once.
+template <typename E, std::size_t bytes>
+struct VectorTotal {
+  static constexpr std::size_t kElems = Vector<E, bytes>::kElems;
+  typename Total<E>::Type elem[kElems];
 };
+template <typename E>
+using UnitTotal = VectorTotal<E, 8>;
 
-template <typename Op, typename E>
-MESHMEM_DEVICE void combine_unit(const Op& op, UnitTotal<E>& into, const EightBytes<E>& other) {
+template <typename Op, typename E, std::size_t bytes>
+MESHMEM_DEVICE void combine_into(const Op& op, VectorTotal<E, bytes>& total,
+                                 const Vector<E, bytes>& other) {
   op.with([&](auto known) {
 #pragma unroll
-    for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-      into.elem[k] = known.combine(into.elem[k], Total<E>::of(other.elem[k]));
+    for (std::size_t k = 0; k < total.kElems; ++k)
+      total.elem[k] = known.combine(total.elem[k], Total<E>::of(other.elem[k]));
   });
 }
 template <typename Op, typename E>
@@ -222,34 +229,31 @@ MESHMEM_DEVICE UnitTotal<E> combine_totals(const Op& op, const UnitTotal<E>& a,
   UnitTotal<E> total;
   op.with([&](auto known) {
 #pragma unroll
-    for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
+    for (std::size_t k = 0; k < total.kElems; ++k)
       total.elem[k] = known.combine(a.elem[k], b.elem[k]);
   });
   return total;
 }
-template <typename E>
-MESHMEM_DEVICE void begin_total(UnitTotal<E>& total, const EightBytes<E>& first) {
+template <typename E, std::size_t bytes>
+MESHMEM_DEVICE void begin_total(VectorTotal<E, bytes>& total, const Vector<E, bytes>& first) {
 #pragma unroll
-  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-    total.elem[k] = Total<E>::of(first.elem[k]);
+  for (std::size_t k = 0; k < total.kElems; ++k) total.elem[k] = Total<E>::of(first.elem[k]);
 }
-template <typename E>
-MESHMEM_DEVICE EightBytes<E> rounded(const UnitTotal<E>& total) {
-  EightBytes<E> unit;
+template <typename E, std::size_t bytes>
+MESHMEM_DEVICE Vector<E, bytes> rounded(const VectorTotal<E, bytes>& total) {
+  Vector<E, bytes> result;
 #pragma unroll
-  for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-    unit.elem[k] = Total<E>::rounded(total.elem[k]);
-  return unit;
+  for (std::size_t k = 0; k < result.kElems; ++k) result.elem[k] = Total<E>::rounded(total.elem[k]);
+  return result;
 }
-// The unit of the result, from a total that has the elements of all n PEs.
-template <typename E, typename Op>
-MESHMEM_DEVICE EightBytes<E> finished(const Op& op, UnitTotal<E> total, int n) {
+// The elements of the result, from a total that has those of all n PEs.
+template <typename Op, typename E, std::size_t bytes>
+MESHMEM_DEVICE Vector<E, bytes> finished(const Op& op, VectorTotal<E, bytes> total, int n) {
   op.with([&](auto known) {
 #pragma unroll
-    for (std::size_t k = 0; k < EightBytes<E>::kElems; ++k)
-      total.elem[k] = known.finish(total.elem[k], n);
+    for (std::size_t k = 0; k < total.kElems; ++k) total.elem[k] = known.finish(total.elem[k], n);
   });
-  return rounded<E>(total);
+  return rounded(total);
 }
 
 }  // namespace device

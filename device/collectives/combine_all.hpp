@@ -17,44 +17,6 @@
 namespace meshmem {
 namespace device {
 
-// Elements that move in one access; a vector has the alignment of its size.
-template <typename E, std::size_t bytes = 16>
-struct alignas(bytes) Vector {
-  static constexpr std::size_t kElems = bytes / sizeof(E);
-  E elem[kElems];
-};
-
-// Elements of several PEs combined, rounded to E only once.
-template <typename E, std::size_t elems>
-struct VectorTotal {
-  typename Total<E>::Type elem[elems];
-
-  template <typename V>
-  MESHMEM_DEVICE_MEMBER explicit VectorTotal(const V& vector) {
-#pragma unroll
-    for (std::size_t k = 0; k < elems; ++k) elem[k] = Total<E>::of(vector.elem[k]);
-  }
-  template <typename Op, typename V>
-  MESHMEM_DEVICE_MEMBER void add(const Op& op, const V& vector) {
-    op.with([&](auto known) {
-#pragma unroll
-      for (std::size_t k = 0; k < elems; ++k)
-        elem[k] = known.combine(elem[k], Total<E>::of(vector.elem[k]));
-    });
-  }
-  // The result for `n` PEs: finished (an average is divided), and rounded to E.
-  template <typename V, typename Op>
-  MESHMEM_DEVICE_MEMBER V rounded(const Op& op, int n) const {
-    V result;
-    op.with([&](auto known) {
-#pragma unroll
-      for (std::size_t k = 0; k < elems; ++k)
-        result.elem[k] = Total<E>::rounded(known.finish(elem[k], n));
-    });
-    return result;
-  }
-};
-
 // A symmetric address of this PE, in member `pe` of the team.
 template <typename T>
 MESHMEM_DEVICE T* in_member(const TeamSync& sync, T* address, int pe) {
@@ -118,12 +80,13 @@ class CombineAll {
 #pragma unroll
     for (int pe = 0; pe < kInRegisters; ++pe)
       if (pe < n_) arrived[pe] = load<V>(near_from_[pe] + i);
-    VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[0]);
+    VectorTotal<E, sizeof(V)> total;
+    begin_total(total, arrived[0]);
 #pragma unroll
     for (int pe = 1; pe < kInRegisters; ++pe)
-      if (pe < n_) total.add(op_, arrived[pe]);
-    for (int pe = kInRegisters; pe < n_; ++pe) total.add(op_, load<V>(from_(pe) + i));
-    const V result = total.template rounded<V>(op_, n_);
+      if (pe < n_) combine_into(op_, total, arrived[pe]);
+    for (int pe = kInRegisters; pe < n_; ++pe) combine_into(op_, total, load<V>(from_(pe) + i));
+    const V result = finished(op_, total, n_);
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k)
       if (k < n_) store_plain(reinterpret_cast<V*>(near_to_[k] + i), result);
@@ -144,11 +107,12 @@ class CombineAll {
               load<V>(near_from_[pe] + i + static_cast<std::size_t>(place) * stride);
 #pragma unroll
     for (int place = 0; place < kPlaces; ++place) {
-      VectorTotal<E, sizeof(V) / sizeof(E)> total(arrived[place][0]);
+      VectorTotal<E, sizeof(V)> total;
+      begin_total(total, arrived[place][0]);
 #pragma unroll
       for (int pe = 1; pe < kPes; ++pe)
-        if (pe < n_) total.add(op_, arrived[place][pe]);
-      const V result = total.template rounded<V>(op_, n_);
+        if (pe < n_) combine_into(op_, total, arrived[place][pe]);
+      const V result = finished(op_, total, n_);
 #pragma unroll
       for (int k = 0; k < kPes; ++k)
         if (k < n_)

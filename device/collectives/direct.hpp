@@ -41,18 +41,18 @@ class DirectReduction {
     lead_bytes_ = lead_in_slots(source);
     const std::size_t grain = align / sizeof(E);
     const std::size_t most = (slot_bytes_ - lead_bytes_) / align * grain;
-    chunks_ = quotient(shares_.longest() + most - 1, most);
-    if (chunks_ == 1 && shares_.longest() * sizeof(E) > kOneChunkBytes) chunks_ = 2;
-    chunk_ = quotient(shares_.longest() + chunks_ * grain - 1, chunks_ * grain) * grain;
+    n_chunks_ = quotient(shares_.longest() + most - 1, most);
+    if (n_chunks_ == 1 && shares_.longest() * sizeof(E) > kOneChunkBytes) n_chunks_ = 2;
+    chunk_elems_ = quotient(shares_.longest() + n_chunks_ * grain - 1, n_chunks_ * grain) * grain;
   }
 
   MESHMEM_DEVICE_MEMBER void run() const {
     std::uint64_t epoch = sync_.epoch();
     group_.sync();  // before it, other threads may still write source and read dest
-    for (std::size_t first = 0; first < chunks_; first += kMostSteps) {
-      const std::size_t left = chunks_ - first;
+    for (std::size_t first = 0; first < n_chunks_; first += kMostSteps) {
+      const std::size_t left = n_chunks_ - first;
       epoch = next_epoch(group_, sync_, epoch);
-      run(epoch, first, static_cast<int>(left < kMostSteps ? left : kMostSteps));
+      run_epoch(epoch, first, static_cast<int>(left < kMostSteps ? left : kMostSteps));
     }
     group_.sync();
   }
@@ -62,8 +62,8 @@ class DirectReduction {
   static constexpr int kSlots = 4;
   static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of one epoch
 
-  // Reduces `chunks` chunks, from chunk `first` on.
-  MESHMEM_DEVICE_MEMBER void run(std::uint64_t epoch, std::size_t first, int chunks) const {
+  // The steps of an epoch: `chunks` chunks from chunk `first` on.
+  MESHMEM_DEVICE_MEMBER void run_epoch(std::uint64_t epoch, std::size_t first, int chunks) const {
     const Workers workers(group_);
     for (int k = 0; k <= chunks; ++k) {
       if (k < chunks) {
@@ -110,7 +110,7 @@ class DirectReduction {
                                 lead_bytes_);
   }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int owner, std::size_t first, int k) const {
-    const std::size_t before = (first + static_cast<std::size_t>(k)) * chunk_;
+    const std::size_t before = (first + static_cast<std::size_t>(k)) * chunk_elems_;
     const std::size_t share = shares_.count_of(owner);
     return shares_.begin_of(owner) + (before < share ? before : share);
   }
@@ -125,7 +125,7 @@ class DirectReduction {
   const E* const source_;
   const ElementShares<E> shares_;
   std::size_t slot_bytes_, lead_bytes_;
-  std::size_t chunks_, chunk_;  // of a share; elements of each but the last
+  std::size_t n_chunks_, chunk_elems_;  // of a share; elements of each but the last
 };
 
 // Needs at least two PEs.

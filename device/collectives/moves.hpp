@@ -85,17 +85,17 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
   return 0;
 }
 
-// Pushes a block to `mine` in one PE after the other. PE i's block lies i * source_apart bytes
+// Pushes a block to `my_block` in one PE after the other. PE i's block lies i * source_apart bytes
 // behind `source`. This PE's own block goes first if own_first is set, otherwise last. If half of a
 // kernel's blocks set it, the links carry data while memory copies.
 template <typename Group>
-MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::byte* mine,
+MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::byte* my_block,
                                  const std::byte* source, std::size_t source_apart,
                                  std::size_t bytes, bool own_first) {
   const int first = own_first ? 0 : 1;  // peer(0) and peer(n) are this PE
   for (int i = first; i < first + sync.team.n; ++i) {
     const int pe = sync.peer(i);
-    std::byte* const there = translate(mine, world_pe_of(sync.team, pe));
+    std::byte* const there = translate(my_block, world_pe_of(sync.team, pe));
     const std::byte* const from = source + static_cast<std::size_t>(pe) * source_apart;
     if (there != from) copy<OwnSource>(group, there, from, bytes);
   }
@@ -105,9 +105,9 @@ MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::
 // all. That is 2 to 4 % faster on NVIDIA GPUs, whose links lead to a switch. AMD GPUs have a link
 // for each PE.
 #if defined(MESHMEM_TARGET_IS_HIP)
-constexpr bool kPushesInTurn = false;
+constexpr bool kFcollectPushesInTurn = false;
 #else
-constexpr bool kPushesInTurn = true;
+constexpr bool kFcollectPushesInTurn = true;
 #endif
 
 // The blocks of the PEs are `apart` bytes apart in the dest. own_first: as in push_in_turn().
@@ -122,12 +122,12 @@ MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest
     exchange_by_packets(group, sync, to, apart, from, 0, bytes);
     return 0;
   }
-  std::byte* const mine = to + static_cast<std::size_t>(sync.team.me) * apart;
+  std::byte* const my_block = to + static_cast<std::size_t>(sync.team.me) * apart;
   enter(group, sync, caller);
-  if (kPushesInTurn && caller == Caller::kernel)
-    push_in_turn(group, sync, mine, from, 0, bytes, own_first);
+  if (kFcollectPushesInTurn && caller == Caller::kernel)
+    push_in_turn(group, sync, my_block, from, 0, bytes, own_first);
   else
-    push_to_all(group, sync, mine, from, bytes);
+    push_to_all(group, sync, my_block, from, bytes);
   team_sync(group, sync);
   return 0;
 }
@@ -160,9 +160,9 @@ MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest
     exchange_by_packets(group, sync, to, apart, from, apart, bytes);
     return 0;
   }
-  std::byte* const mine = to + static_cast<std::size_t>(sync.team.me) * apart;
+  std::byte* const my_block = to + static_cast<std::size_t>(sync.team.me) * apart;
   enter(group, sync, caller);
-  push_in_turn(group, sync, mine, from, apart, bytes, own_first);
+  push_in_turn(group, sync, my_block, from, apart, bytes, own_first);
   team_sync(group, sync);
   return 0;
 }

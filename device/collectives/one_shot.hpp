@@ -31,7 +31,7 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
         if (pe == 0) {
           begin_total(total, unit);
         } else {
-          combine_unit(op, total, unit);
+          combine_into(op, total, unit);
         }
       });
   return total;
@@ -65,7 +65,7 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
         if (apart != 0)
           data = bit_cast<std::uint64_t>(
               load_unit(source + static_cast<std::size_t>(peer) * apart, count, u));
-        send_line(rows.in(peer) + (u - first), data, epoch);
+        send_line(rows.to(peer) + (u - first), data, epoch);
       }
     }
     const E* const own = source + static_cast<std::size_t>(me) * apart;
@@ -73,7 +73,7 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
     for (std::size_t u = first + rank; u < last; u += stride) {
       const UnitTotal<E> total =
           combine_received(op, sync, load_unit(own, count, u), end, received + (u - first), epoch);
-      store_unit(dest, count, u, finished<E>(op, total, n));
+      store_unit(dest, count, u, finished(op, total, n));
     }
     // The whole batch has come: a PE that is in the next batch knows that all have left the last
     // one.

@@ -34,8 +34,8 @@ class PacketRows {
     first_ = sync.space.packets + (epoch & 1) * sync.space.senders * row_;
     own_ = first_ + static_cast<std::size_t>(sync.team.me) * row_;
   }
-  // in(): where PE `pe` receives from this PE. from(): where this PE receives from `pe`.
-  MESHMEM_DEVICE_MEMBER Bits128* in(int pe) const {
+  // to(): where PE `pe` receives from this PE. from(): where this PE receives from `pe`.
+  MESHMEM_DEVICE_MEMBER Bits128* to(int pe) const {
     return reinterpret_cast<Bits128*>(sync_.slab_of(pe) + own_);
   }
   MESHMEM_DEVICE_MEMBER const Bits128* from(int pe) const {
@@ -59,15 +59,16 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t a
     Bits128 line[kTogether] = {};
     for (bool all = false; !all;) {
       all = true;
-      const int& asked = MESHMEM_UNFORESEEN(pe);
+      const int& pe_to_load = MESHMEM_UNFORESEEN(pe);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
-        if (asked + k < n && is_awaited(asked + k))
+        if (pe_to_load + k < n && is_awaited(pe_to_load + k))
           line[k] = load_pair(first + static_cast<std::size_t>(pe + k) * apart);
-      const int& looked_at = MESHMEM_UNFORESEEN(pe);
+      const int& pe_to_check = MESHMEM_UNFORESEEN(pe);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
-        if (looked_at + k < n && is_awaited(looked_at + k)) all = all && has_come(line[k], epoch);
+        if (pe_to_check + k < n && is_awaited(pe_to_check + k))
+          all = all && has_come(line[k], epoch);
       if (!all)
         pause_for([&] {
           int k = 0;

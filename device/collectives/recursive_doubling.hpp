@@ -25,7 +25,7 @@ struct TotalPackets {
   MESHMEM_DEVICE_MEMBER void send(int pe, const UnitTotal<E>& total) const {
     std::uint64_t data[kLines];
     memcpy(data, &total, sizeof total);
-    Bits128* row = rows.in(pe) + at;
+    Bits128* row = rows.to(pe) + at;
 #pragma unroll
     for (std::size_t k = 0; k < kLines; ++k) send_line(row + k, data[k], epoch);
   }
@@ -104,7 +104,7 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
       const TotalPackets<E> packets{rows, epoch, (u - first) * kLines};
       const int me = MESHMEM_UNFORESEEN(sync.team.me, group);
       total = exchange_totals(op, packets, doubling, me, total);
-      store_unit(dest, count, u, finished<E>(op, total, sync.team.n));
+      store_unit(dest, count, u, finished(op, total, sync.team.n));
     }
     group.sync();
   }

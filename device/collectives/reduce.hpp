@@ -43,15 +43,6 @@ MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Gro
   }
 }
 
-// By any of them.
-template <typename Op, typename E, typename Group>
-MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
-                              const TeamSync& sync, E* dest, const E* source, std::size_t count) {
-  if (sync.team.n == 1) algorithm = ReduceAlgorithm::one_shot;
-  reduce_by<ReduceKernel::packets>(op, algorithm, group, sync, dest, source, count, 0);
-  reduce_by<ReduceKernel::large>(op, algorithm, group, sync, dest, source, count, 0);
-}
-
 MESHMEM_DEVICE ReduceAlgorithm algorithm_within(const ReduceLimits& limits, const TeamSync& sync,
                                                 std::size_t bytes) {
   if (bytes <= limits.one_shot || sync.team.n == 1) return ReduceAlgorithm::one_shot;

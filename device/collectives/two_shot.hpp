@@ -20,20 +20,20 @@ namespace device {
 // to which all have contributed.
 struct Shares {
   std::size_t first;  // of the batch
-  std::size_t length;
+  std::size_t longest;
   int full;
   std::size_t rest;  // of the PE after the full ones
 
   MESHMEM_DEVICE_MEMBER Shares(std::size_t begin, std::size_t units, std::size_t n)
-      : first(begin), length(quotient(units + n - 1, n)) {
-    full = static_cast<int>(quotient(units, length));
-    rest = units - static_cast<std::size_t>(full) * length;
+      : first(begin), longest(quotient(units + n - 1, n)) {
+    full = static_cast<int>(quotient(units, longest));
+    rest = units - static_cast<std::size_t>(full) * longest;
   }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {
-    return first + static_cast<std::size_t>(pe) * length;
+    return first + static_cast<std::size_t>(pe) * longest;
   }
-  MESHMEM_DEVICE_MEMBER std::size_t units_of(int pe) const {
-    return pe < full ? length : pe == full ? rest : 0;
+  MESHMEM_DEVICE_MEMBER std::size_t count_of(int pe) const {
+    return pe < full ? longest : pe == full ? rest : 0;
   }
   // The number of PEs whose shares have a unit `u`; they are the first ones.
   MESHMEM_DEVICE_MEMBER int pes_with(std::size_t u) const { return full + (u < rest ? 1 : 0); }
@@ -54,7 +54,7 @@ MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const 
   constexpr int kTogether = 4;
   const int n = sync.team.n;
   const PacketRows rows(sync, epoch);
-  for_each_unit(group, shares.length, [&](std::size_t u) {
+  for_each_unit(group, shares.longest, [&](std::size_t u) {
     const int pes = shares.pes_with(u);
 #pragma unroll 1
     for (int i = 1; i < n; i += kTogether) {
@@ -68,7 +68,7 @@ MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const 
       for (int k = 0; k < kTogether; ++k) {
         const int pe = sync.peer(i + k);
         if (i + k < n && pe < pes)
-          send_line(rows.in(pe) + u, bit_cast<std::uint64_t>(unit[k]), epoch);
+          send_line(rows.to(pe) + u, bit_cast<std::uint64_t>(unit[k]), epoch);
       }
     }
   });
@@ -82,15 +82,15 @@ MESHMEM_DEVICE void combine_share(const Op& op, const Group& group, const TeamSy
   const int me = sync.team.me;
   const PacketRows rows(sync, epoch);
   const Bits128* received = rows.from(0);
-  for_each_unit(group, shares.units_of(me), [&](std::size_t u) {
+  for_each_unit(group, shares.count_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
     const int n = MESHMEM_UNFORESEEN(sync.team.n, group);
-    const EightBytes<E> total = finished<E>(
+    const EightBytes<E> total = finished(
         op, combine_received(op, sync, load_unit(source, count, at), n, received + u, epoch), n);
     const TeamSync& to = MESHMEM_UNFORESEEN(sync, group);
     const std::size_t results = lines_of_row(to) / 2;
     for (int i = 1; i < n; ++i)
-      send_line(rows.in(to.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
+      send_line(rows.to(to.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
     store_unit(dest, count, at, total);
   });
 }
@@ -101,7 +101,7 @@ MESHMEM_DEVICE void receive_results(const Group& group, const TeamSync& sync, co
   const int me = sync.team.me;
   const std::size_t lines = lines_of_row(sync);
   const Bits128* results = PacketRows(sync, epoch).from(0) + lines / 2;
-  for_each_unit(group, shares.length, [&](std::size_t u) {
+  for_each_unit(group, shares.longest, [&](std::size_t u) {
     receive_from_each(
         shares.pes_with(u), results + u, lines, epoch, [me](int pe) { return pe != me; },
         [&](int pe, std::uint64_t data) {

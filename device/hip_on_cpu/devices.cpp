@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "errors.hpp"
 #include "hip/on_cpu/for_meshmem.h"
@@ -156,37 +157,26 @@ void fill(hipDeviceProp_t& p, int device) {
 }
 
 std::optional<int> attribute_of(const hipDeviceProp_t& p, hipDeviceAttribute_t attribute) {
-  switch (attribute) {
-    case hipDeviceAttributeWarpSize:
-      return p.warpSize;
-    case hipDeviceAttributeMaxThreadsPerBlock:
-      return p.maxThreadsPerBlock;
-    case hipDeviceAttributeMaxSharedMemoryPerBlock:
-      return static_cast<int>(p.sharedMemPerBlock);
-    case hipDeviceAttributeMultiprocessorCount:
-      return p.multiProcessorCount;
-    case hipDeviceAttributeClockRate:
-    case hipDeviceAttributeWallClockRate:
-      return p.clockRate;
-    case hipDeviceAttributeCooperativeLaunch:
-      return p.cooperativeLaunch;
-    case hipDeviceAttributePciDomainID:
-      return p.pciDomainID;
-    case hipDeviceAttributePciBusId:
-      return p.pciBusID;
-    case hipDeviceAttributePciDeviceId:
-      return p.pciDeviceID;
-    case hipDeviceAttributeManagedMemory:
-    case hipDeviceAttributeConcurrentManagedAccess:
-    case hipDeviceAttributeUnifiedAddressing:
-      return 1;
-    case hipDeviceAttributeComputeCapabilityMajor:
-      return p.major;
-    case hipDeviceAttributeComputeCapabilityMinor:
-      return p.minor;
-    default:
-      return std::nullopt;
-  }
+  const std::pair<hipDeviceAttribute_t, int> known[] = {
+      {hipDeviceAttributeWarpSize, p.warpSize},
+      {hipDeviceAttributeMaxThreadsPerBlock, p.maxThreadsPerBlock},
+      {hipDeviceAttributeMaxSharedMemoryPerBlock, static_cast<int>(p.sharedMemPerBlock)},
+      {hipDeviceAttributeMultiprocessorCount, p.multiProcessorCount},
+      {hipDeviceAttributeClockRate, p.clockRate},
+      {hipDeviceAttributeWallClockRate, p.clockRate},
+      {hipDeviceAttributeCooperativeLaunch, p.cooperativeLaunch},
+      {hipDeviceAttributePciDomainID, p.pciDomainID},
+      {hipDeviceAttributePciBusId, p.pciBusID},
+      {hipDeviceAttributePciDeviceId, p.pciDeviceID},
+      {hipDeviceAttributeManagedMemory, 1},
+      {hipDeviceAttributeConcurrentManagedAccess, 1},
+      {hipDeviceAttributeUnifiedAddressing, 1},
+      {hipDeviceAttributeComputeCapabilityMajor, p.major},
+      {hipDeviceAttributeComputeCapabilityMinor, p.minor},
+  };
+  for (const auto& [name, value] : known)
+    if (name == attribute) return value;
+  return std::nullopt;
 }
 
 hipError_t check_device(const void* result, int device) {

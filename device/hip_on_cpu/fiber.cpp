@@ -45,9 +45,9 @@ std::atomic<int> guards{0};
 // message.
 constexpr int kMaxTsanFibers = 6000;
 std::atomic<int> tsan_fibers{0};
-// Stacks begin at kColours different offsets, kColour bytes apart, so that they do not all compete
+// Stacks begin at kOffsets different offsets, kOffsetStep bytes apart. So they do not all compete
 // for the same lines of the cache.
-constexpr std::size_t kColours = 16, kColour = 256;
+constexpr std::size_t kOffsets = 16, kOffsetStep = 256;
 
 std::size_t stack_size() {
   const bool sanitized =
@@ -133,7 +133,7 @@ bool make_fiber(Fiber& fiber, unsigned number, void (*body)()) {
   fiber.stack = bottom;
   fiber.stack_size = stack_size();
   fiber.valgrind_stack = VALGRIND_STACK_REGISTER(bottom, bottom + fiber.stack_size);
-  char* const top = bottom + fiber.stack_size - number % kColours * kColour;
+  char* const top = bottom + fiber.stack_size - number % kOffsets * kOffsetStep;
   fiber.context = context::make_fcontext(top, static_cast<std::size_t>(top - bottom), &enter);
   if (__tsan_create_fiber != nullptr) fiber.tsan_fiber = __tsan_create_fiber(0);
   body_of_new_fiber = body;

@@ -53,12 +53,10 @@ hipError_t hipStreamBeginCapture(hipStream_t handle, hipStreamCaptureMode mode) 
   host_only();
   if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
     return remember(hipErrorInvalidValue);
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  const auto stream = streams.find(handle);
-  if (stream == nullptr) return remember(hipErrorInvalidHandle);
-  if (streams.is_default(stream)) return remember(hipErrorStreamCaptureUnsupported);
-  return remember(streams.captures.begin(stream, mode));
+  return remember(with_stream(handle, [&](Streams& streams, const auto& stream) {
+    return streams.is_default(stream) ? hipErrorStreamCaptureUnsupported
+                                      : streams.captures.begin(stream, mode);
+  }));
 }
 
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
@@ -72,13 +70,11 @@ hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
 hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
   host_only();
   if (graph == nullptr) return remember(hipErrorInvalidValue);
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  const auto stream = streams.find(handle);
-  if (stream == nullptr) return remember(hipErrorInvalidHandle);
-  *graph = nullptr;
   Operations operations;
-  const hipError_t error = streams.captures.end(stream, &operations);
+  const hipError_t error = with_stream(handle, [&](Streams& streams, const auto& stream) {
+    *graph = nullptr;
+    return streams.captures.end(stream, &operations);
+  });
   if (error != hipSuccess) return remember(error);
   *graph = graphs().graphs.add(std::make_shared<Operations>(std::move(operations)));
   return hipSuccess;
@@ -87,14 +83,12 @@ hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* graph) {
 hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
   host_only();
   if (status == nullptr) return remember(hipErrorInvalidValue);
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  const auto stream = streams.find(handle);
-  if (stream == nullptr) return remember(hipErrorInvalidHandle);
-  *status = stream->capture == nullptr ? hipStreamCaptureStatusNone
-            : stream->capture->invalid ? hipStreamCaptureStatusInvalidated
-                                       : hipStreamCaptureStatusActive;
-  return hipSuccess;
+  return remember(with_stream(handle, [&](const Streams&, const auto& stream) {
+    *status = stream->capture == nullptr ? hipStreamCaptureStatusNone
+              : stream->capture->invalid ? hipStreamCaptureStatusInvalidated
+                                         : hipStreamCaptureStatusActive;
+    return hipSuccess;
+  }));
 }
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,

@@ -106,14 +106,12 @@ void free_host_memory(const Allocation& allocation) { std::free(allocation.point
 // Memory in the order of a stream: an allocation can be used at once, and is freed in its turn. A
 // graph would have to take it anew each time.
 hipError_t device_of_stream(hipStream_t handle, int* device) {
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  const auto stream = streams.find(handle);
-  if (stream == nullptr) return hipErrorInvalidHandle;
-  if (stream->capture != nullptr)
-    return stream->capture->invalidate(hipErrorStreamCaptureUnsupported);
-  *device = stream->device();
-  return hipSuccess;
+  return with_stream(handle, [&](const Streams&, const auto& stream) {
+    if (stream->capture != nullptr)
+      return stream->capture->invalidate(hipErrorStreamCaptureUnsupported);
+    *device = stream->device();
+    return hipSuccess;
+  });
 }
 
 hipError_t allocate_in_stream(void** pointer, std::size_t size, hipStream_t stream) {

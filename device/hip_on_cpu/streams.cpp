@@ -69,19 +69,16 @@ hipError_t submit(hipStream_t handle, Operation operation) {
 
 hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t handle, Operation operation) {
   if (device_count() == 0) return hipErrorNoDevice;
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  const auto stream = streams.find(handle);
-  if (stream == nullptr) return hipErrorInvalidHandle;
-  if (stream->capture != nullptr) return stream->capture->record(stream, std::move(operation));
-  if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
-    return hipErrorStreamCaptureImplicit;
-  }
-  auto after = streams.before(stream);
-  if (ticket) after.push_back(*ticket);
-  const hipError_t error = stream->enqueue(std::move(operation), std::move(after));
-  if (error == hipSuccess) ticket = stream->last();
-  return error;
+  return with_stream(handle, [&](Streams& streams, const auto& stream) {
+    if (stream->capture != nullptr) return stream->capture->record(stream, std::move(operation));
+    if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device()))
+      return hipErrorStreamCaptureImplicit;
+    auto after = streams.before(stream);
+    if (ticket) after.push_back(*ticket);
+    const hipError_t error = stream->enqueue(std::move(operation), std::move(after));
+    if (error == hipSuccess) ticket = stream->last();
+    return error;
+  });
 }
 
 namespace {
@@ -205,35 +202,27 @@ hipError_t hipStreamDestroy(hipStream_t handle) {
 hipError_t hipStreamSynchronize(hipStream_t handle) {
   host_only();
   if (device_count() == 0) return remember(hipErrorNoDevice);
-  Streams& streams = Streams::get();
   std::vector<Ticket> tickets;
-  {
-    const std::lock_guard lock(streams.mutex);
-    const auto stream = streams.find(handle);
-    if (stream == nullptr) return remember(hipErrorInvalidHandle);
-    if (stream->capture != nullptr) {
-      return remember(stream->capture->invalidate(hipErrorStreamCaptureUnsupported));
-    }
-    if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device())) {
-      return remember(hipErrorStreamCaptureImplicit);
-    }
+  const hipError_t error = with_stream(handle, [&](Streams& streams, const auto& stream) {
+    if (stream->capture != nullptr)
+      return stream->capture->invalidate(hipErrorStreamCaptureUnsupported);
+    if (streams.is_default(stream) && streams.blocking_stream_captures(stream->device()))
+      return hipErrorStreamCaptureImplicit;
     tickets = all_of(streams, stream);
-  }
-  return remember(wait_and_take_errors(tickets));
+    return hipSuccess;
+  });
+  return remember(error != hipSuccess ? error : wait_and_take_errors(tickets));
 }
 
 hipError_t hipStreamQuery(hipStream_t handle) {
   host_only();
   if (device_count() == 0) return remember(hipErrorNoDevice);
-  Streams& streams = Streams::get();
-  const std::lock_guard lock(streams.mutex);
-  const auto stream = streams.find(handle);
-  if (stream == nullptr) return remember(hipErrorInvalidHandle);
-  if (stream->capture != nullptr) {
-    return remember(stream->capture->invalidate(hipErrorStreamCaptureUnsupported));
-  }
-  if (!stream->is_idle() || !streams.before(stream).empty()) return hipErrorNotReady;
-  return remember(stream->take_error());
+  return remember(with_stream(handle, [](Streams& streams, const auto& stream) {
+    if (stream->capture != nullptr)
+      return stream->capture->invalidate(hipErrorStreamCaptureUnsupported);
+    const bool is_done = stream->is_idle() && streams.before(stream).empty();
+    return is_done ? stream->take_error() : hipErrorNotReady;
+  }));
 }
 
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* user_data) {

@@ -40,6 +40,15 @@ class Streams {
   std::shared_ptr<Stream> defaults_[kMaxDevices];
 };
 
+// Calls use(streams, stream) under the mutex, with the stream of this handle.
+template <typename Use>
+hipError_t with_stream(hipStream_t handle, const Use& use) {
+  Streams& streams = Streams::get();
+  const std::lock_guard lock(streams.mutex);
+  const auto stream = streams.find(handle);
+  return stream == nullptr ? hipErrorInvalidHandle : use(streams, stream);
+}
+
 // Appends to the stream, or to the graph that it is being captured into.
 hipError_t submit(hipStream_t stream, Operation operation);
 // The same, behind the operation of `ticket`, which then names this one; a capture has no tickets.

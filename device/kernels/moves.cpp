@@ -65,14 +65,6 @@ __global__ void __launch_bounds__(kMoveThreads)
   alltoallv(Block(), TeamSync(handle, part), call, part, static_cast<int>(gridDim.x));
 }
 
-template <typename E>
-hipError_t launch_alltoalls_of(const TeamHandle& team, void* dest, const void* source,
-                               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                               std::size_t nelems, hipStream_t stream) {
-  return launch(alltoalls_kernel<E>, dim3(1), any_threads(kMoveThreads), stream, team, dest, source,
-                dest_stride, source_stride, nelems);
-}
-
 // ---- In one hop, by kernels that get all addresses from the host. The choice of the kernel
 // depends on values that all PEs have in common, except for the evenness of their addresses.
 
@@ -82,28 +74,18 @@ constexpr std::size_t bytes_of_unit_block(std::size_t bytes) {
   return bytes <= 4 << 10 ? 64 : bytes <= 8 << 10 ? 512 : 1 << 10;
 }
 
-template <bool each_its_own>
-hipError_t launch_units(const Shape& shape, const TeamHandle& team, const Exchange& exchange,
-                        bool even, hipStream_t stream) {
-  const SingleHop hop(team, shape.slices, RowsOfChannel::packets(team.space));
-  const auto kernel = even ? exchange_single_unit_kernel<each_its_own, true>
-                           : exchange_single_unit_kernel<each_its_own, false>;
-  return launch(kernel, shape.grid(), shape.threads, stream, team, hop, exchange);
+template <typename Kernel>
+hipError_t launch_exchange(Kernel* kernel, const Shape& shape, const TeamHandle& team,
+                           const RowsOfChannel& rows, const Exchange& exchange,
+                           hipStream_t stream) {
+  return launch(kernel, shape.grid(), shape.threads, stream, team,
+                SingleHop(team, shape.slices, rows), exchange);
 }
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
 // Beyond, pushing wins, which needs no flags in the data, but two meetings.
 std::size_t most_by_wide_lines(int n) { return n <= 2 ? 2 << 20 : 1 << 20; }
 constexpr std::size_t kFewBytes = 256 << 10;  // for which half the blocks are enough
-
-template <bool each_its_own>
-hipError_t launch_wide_lines(const Shape& shape, const TeamHandle& team, const Exchange& exchange,
-                             bool even, hipStream_t stream) {
-  const SingleHop hop(team, shape.slices, RowsOfChannel::wide_lines(team.space));
-  const auto kernel = even ? exchange_wide_lines_kernel<each_its_own, true>
-                           : exchange_wide_lines_kernel<each_its_own, false>;
-  return launch(kernel, shape.grid(), shape.threads, stream, team, hop, exchange);
-}
 
 // Returns nullopt unless each block of threads has something to push between its line ends.
 template <bool each_its_own>
@@ -135,7 +117,9 @@ std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& e
     Shape shape(bytes, (bytes + of_block - 1) / of_block, team.channels);
     shape.use_threads(shape.units, shape.blocks > 1 ? 128 : 64, kThreads);
     if (shape.units <= shape.threads && shape.units * kLineBytes <= team.space.packet_row)
-      return launch_units<each_its_own>(shape, team, exchange, even, stream);
+      return launch_exchange(even ? exchange_single_unit_kernel<each_its_own, true>
+                                  : exchange_single_unit_kernel<each_its_own, false>,
+                             shape, team, RowsOfChannel::packets(team.space), exchange, stream);
   }
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (bytes <= most_by_wide_lines(team.team.n)) {
@@ -143,7 +127,9 @@ std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& e
     const std::size_t lines = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
     shape.use_threads(lines * kLanesOfLine, 128, kMostThreadsOfTwoShotWide);
     if (lines * kWideLineBytes <= team.space.wide_row)
-      return launch_wide_lines<each_its_own>(shape, team, exchange, even, stream);
+      return launch_exchange(even ? exchange_wide_lines_kernel<each_its_own, true>
+                                  : exchange_wide_lines_kernel<each_its_own, false>,
+                             shape, team, RowsOfChannel::wide_lines(team.space), exchange, stream);
   }
   return try_line_ends<each_its_own>(team, exchange, bytes, even, stream);
 #else
@@ -182,8 +168,9 @@ hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* sour
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                             std::size_t elem_bytes, std::size_t nelems, hipStream_t stream) {
   const auto launch_of = [&](auto given) {
-    return launch_alltoalls_of<typename decltype(given)::Type>(team, dest, source, dest_stride,
-                                                               source_stride, nelems, stream);
+    return launch(alltoalls_kernel<typename decltype(given)::Type>, dim3(1),
+                  any_threads(kMoveThreads), stream, team, dest, source, dest_stride, source_stride,
+                  nelems);
   };
   return elem_bytes == 16 ? launch_of(Given<Bits128>()) : with_bits(elem_bytes, launch_of);
 }

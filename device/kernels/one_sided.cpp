@@ -115,26 +115,6 @@ B bits_of(Scalar value) {
   return static_cast<B>(value.word[0]);
 }
 
-template <typename B>
-hipError_t launch_store_of(void* there, Scalar value, hipStream_t stream) {
-  return launch(store_kernel<B>, dim3(1), 1, stream, static_cast<B*>(there), bits_of<B>(value));
-}
-template <typename B>
-hipError_t launch_load_of(void* to, const void* there, hipStream_t stream) {
-  return launch(load_kernel<B>, dim3(1), 1, stream, static_cast<B*>(to),
-                static_cast<const B*>(there));
-}
-template <typename B>
-hipError_t launch_atomic_of(AtomicOp op, void* there, Scalar operand, Scalar condition,
-                            void* fetched, hipStream_t stream) {
-  return launch(atomic_kernel<B>, dim3(1), 1, stream, op, static_cast<B*>(there),
-                bits_of<B>(operand), bits_of<B>(condition), static_cast<B*>(fetched));
-}
-template <typename E>
-hipError_t launch_wait_of(const void* ivar, int cmp, Scalar value, hipStream_t stream) {
-  return launch(wait_kernel<E>, dim3(1), 1, stream, static_cast<const E*>(ivar), cmp,
-                static_cast<E>(bits_of<Bits<sizeof(E)>>(value)));
-}
 template <typename E>
 hipError_t launch_strided_of(const StridedCopy& copy, hipStream_t stream) {
   return launch(strided_copy_kernel<E>, dim3(copy_blocks_for(copy.block_bytes * copy.n_blocks)),
@@ -179,14 +159,17 @@ hipError_t launch_store(void* there, Scalar value, std::size_t bytes, hipStream_
   if (bytes == 16)
     return launch(store_pair_kernel, dim3(1), 1, stream, static_cast<std::uint64_t*>(there), value);
   return with_bits(bytes, [&](auto given) {
-    return launch_store_of<typename decltype(given)::Type>(there, value, stream);
+    using B = typename decltype(given)::Type;
+    return launch(store_kernel<B>, dim3(1), 1, stream, static_cast<B*>(there), bits_of<B>(value));
   });
 }
 
 hipError_t launch_load(void* to, const void* there, std::size_t bytes, hipStream_t stream) {
   if (bytes > 8) return launch_copy(to, there, bytes, stream);
   return with_bits(bytes, [&](auto given) {
-    return launch_load_of<typename decltype(given)::Type>(to, there, stream);
+    using B = typename decltype(given)::Type;
+    return launch(load_kernel<B>, dim3(1), 1, stream, static_cast<B*>(to),
+                  static_cast<const B*>(there));
   });
 }
 
@@ -194,8 +177,10 @@ hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand
                          void* fetched, hipStream_t stream) {
   return with_type(type, [&](auto given) {
     using E = typename decltype(given)::Type;
+    using B = Bits<sizeof(E)>;
     if constexpr (kHasAtomics<E>)
-      return launch_atomic_of<Bits<sizeof(E)>>(op, there, operand, condition, fetched, stream);
+      return launch(atomic_kernel<B>, dim3(1), 1, stream, op, static_cast<B*>(there),
+                    bits_of<B>(operand), bits_of<B>(condition), static_cast<B*>(fetched));
     else
       return hipErrorNotSupported;
   });
@@ -226,7 +211,8 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
   return with_type(type, [&](auto given) {
     using E = typename decltype(given)::Type;
     if constexpr (kHasWaits<E>)
-      return launch_wait_of<E>(ivar, cmp, value, stream);
+      return launch(wait_kernel<E>, dim3(1), 1, stream, static_cast<const E*>(ivar), cmp,
+                    static_cast<E>(bits_of<Bits<sizeof(E)>>(value)));
     else
       return hipErrorNotSupported;
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions and scans on streams: from an element type by name to its kernels.
-// Invariant: the kernels themselves are in reductions_*.cpp.
+// Invariant: the kernels themselves are in the files of reductions_of_types.cpp.in.
 #include "device/kernels/reductions.hpp"
 
 #include "device/kernels/launch_kernel.hpp"

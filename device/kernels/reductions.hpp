@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of a team that compute, by element type: each reductions_*.cpp has those of a few
-// types (reductions_of_type.hpp), so that compilers take them side by side.
+// The kernels of a team that compute, by element type. Each file of reductions_of_types.cpp.in has
+// those of two types (reductions_of_type.hpp), so that compilers take them side by side.
 // Invariant: only declared here, so that a file that chooses among them compiles none.
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_HPP_

@@ -80,7 +80,7 @@ __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* de
 template <typename E>
 MESHMEM_DEVICE void store_total(void* to, std::size_t count, std::size_t u,
                                 const UnitTotal<E>& total, bool wide) {
-  if (!wide) return store_unit(static_cast<E*>(to), count, u, rounded<E>(total));
+  if (!wide) return store_unit(static_cast<E*>(to), count, u, rounded(total));
   constexpr std::size_t kElems = EightBytes<E>::kElems;
   using Wide = typename Total<E>::Type;
 #pragma unroll
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kCopyThreads)
        u += static_cast<std::size_t>(grid.size())) {
     UnitTotal<E> total;
     begin_total(total, load(0, u));
-    for (int i = 1; i < sources.n; ++i) combine_unit(op, total, load(i, u));
+    for (int i = 1; i < sources.n; ++i) combine_into(op, total, load(i, u));
     store_total(to, count, u, total, wide);
   }
 }
@@ -158,7 +158,7 @@ class TypedReduceLaunch {
         fits_single_unit<E>(job_.team, slices_, static_cast<int>(threads_)))
       return by_single_unit();
 #if defined(MESHMEM_TARGET_IS_CUDA)
-    if constexpr (kHasWideLines<E>) {
+    if constexpr (kTypeHasWideLines<E>) {
       if (const std::optional<hipError_t> error = try_wide_lines()) return *error;
     }
 #endif
@@ -264,7 +264,7 @@ hipError_t ReductionKernels<E>::load_all() {
         loaded = load(reduce_large_kernel<Op, U>, reduce_single_unit_kernel<Op, U>,
                       scatter_single_unit_kernel<Op, U>, combine_kernel<Op, U>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
-      if constexpr (kHasWideLines<U>) {
+      if constexpr (kTypeHasWideLines<U>) {
         if (loaded == hipSuccess)
           loaded = load(
               reduce_single_wide_line_kernel<Op, U>, reduce_single_wide_line_two_hops_kernel<Op, U>,

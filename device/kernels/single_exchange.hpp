@@ -21,26 +21,6 @@ struct Exchange {
   std::size_t dest_apart, source_apart;
 };
 
-// Words of blocks. even: all are whole, and lie at multiples of 8. Lines are the same either way,
-// so PEs need not agree.
-template <bool even>
-struct Words {
-  MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* block, std::size_t bytes,
-                                                  std::size_t u) {
-    if constexpr (even)
-      return load_plain(reinterpret_cast<const std::uint64_t*>(block) + u);
-    else
-      return load_word(block, bytes, static_cast<unsigned>(u));
-  }
-  MESHMEM_DEVICE_MEMBER static void store(std::byte* block, std::size_t bytes, std::size_t u,
-                                          std::uint64_t word) {
-    if constexpr (even)
-      store_plain(reinterpret_cast<std::uint64_t*>(block) + u, word);
-    else
-      store_word(block, bytes, static_cast<unsigned>(u), word);
-  }
-};
-
 // each_its_own: a block for each PE, and not the same for all.
 template <bool each_its_own, bool even>
 __global__ void __launch_bounds__(kThreads)

@@ -164,7 +164,7 @@ MESHMEM_DEVICE UnitTotal<E> receive_single_unit(const Op& op, const SingleHop& j
   begin_total(total, bit_cast<EightBytes<E>>(data_of(line[0])));
 #pragma unroll
   for (int pe = 1; pe < kNearMembers; ++pe)
-    if (pe < team.n) combine_unit(op, total, bit_cast<EightBytes<E>>(data_of(line[pe])));
+    if (pe < team.n) combine_into(op, total, bit_cast<EightBytes<E>>(data_of(line[pe])));
   return total;
 }
 
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads)
   const UnitTotal<E> total =
       receive_single_unit<false, Op, E>(op, job, at, handle.team, mine, epoch);
   allow_next_kernel_if_it_pays();
-  store_unit(dest + slice.first, slice.count, u, finished<E>(op, total, n));
+  store_unit(dest + slice.first, slice.count, u, finished(op, total, n));
 }
 
 // A reduce-scatter: the source has a block for each PE, `apart` elements after that for the one
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(kThreads)
   const UnitTotal<E> total =
       receive_single_unit<true, Op, E>(op, job, at, handle.team, line_of(data[0], epoch), epoch);
   allow_next_kernel_if_it_pays();
-  store_unit(dest + slice.first, slice.count, u, finished<E>(op, total, n));
+  store_unit(dest + slice.first, slice.count, u, finished(op, total, n));
 }
 
 }  // namespace device

@@ -17,7 +17,7 @@ namespace device {
 
 // Not for narrow integers: a wide line holds many of them, which takes too much code.
 template <typename E>
-constexpr bool kHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
+constexpr bool kTypeHasWideLines = sizeof(E) >= 4 || !std::is_integral<E>::value;
 
 // Whether such slices of a team's elements can go by wide lines in one hop. All PEs come to the
 // same answer. lanes: the most lanes that the wide lines of a slice may take.
@@ -35,7 +35,7 @@ inline std::size_t results_in_row(const ChannelSpace& space) {
 template <typename E>
 bool fits_wide_lines_in_two_hops(const TeamHandle& team, const Slices& slices) {
   const Shares shares(0, units_of<E>(slices.longest<E>()), static_cast<std::size_t>(team.team.n));
-  const std::size_t lines = (shares.length + kUnitsOfLine - 1) / kUnitsOfLine;
+  const std::size_t lines = (shares.longest + kUnitsOfLine - 1) / kUnitsOfLine;
   return team.has_all() && lines * kWideLineBytes <= results_in_row(team.space);
 }
 
@@ -87,9 +87,9 @@ MESHMEM_DEVICE LaneUnits<E> combine_words(const Op& op, const Bits128 (&words)[k
     begin_total(total[k], bit_cast<EightBytes<E>>(words[0].word[k]));
 #pragma unroll
     for (int pe = 1; pe < kNearMembers; ++pe)
-      if (pe < n) combine_unit(op, total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
+      if (pe < n) combine_into(op, total[k], bit_cast<EightBytes<E>>(words[pe].word[k]));
   }
-  return {{finished<E>(op, total[0], n), finished<E>(op, total[1], n)}};
+  return {{finished(op, total[0], n), finished(op, total[1], n)}};
 }
 
 MESHMEM_DEVICE Bits128 with_flag(const LanePosition& lane, Bits128 words, std::uint64_t epoch) {
@@ -146,7 +146,7 @@ class LinesOfTwoHops {
         count_(slice.count),
         lane_(Block()),
         shares_(0, units_of<E>(slice.count), static_cast<std::size_t>(n)),
-        lines_((shares_.units_of(0) + kUnitsOfLine - 1) / kUnitsOfLine),
+        lines_((shares_.count_of(0) + kUnitsOfLine - 1) / kUnitsOfLine),
         source_(source + slice.first),
         dest_(dest + slice.first) {}
 
@@ -202,14 +202,14 @@ class LinesOfTwoHops {
 
  private:
   MESHMEM_DEVICE_MEMBER bool has_line(int pe, std::size_t line) const {
-    return pe < n_ && line * kUnitsOfLine < shares_.units_of(pe);
+    return pe < n_ && line * kUnitsOfLine < shares_.count_of(pe);
   }
   MESHMEM_DEVICE_MEMBER Bits128 load(int pe, std::size_t line) const {
-    return load_lane(lane_, source_, count_, shares_.begin_of(pe), shares_.units_of(pe), line)
+    return load_lane(lane_, source_, count_, shares_.begin_of(pe), shares_.count_of(pe), line)
         .words();
   }
   MESHMEM_DEVICE_MEMBER void store(int pe, std::size_t line, const LaneUnits<E>& units) const {
-    store_lane(lane_, dest_, count_, shares_.begin_of(pe), shares_.units_of(pe), line, units);
+    store_lane(lane_, dest_, count_, shares_.begin_of(pe), shares_.count_of(pe), line, units);
   }
   MESHMEM_DEVICE_MEMBER std::size_t at(std::size_t rows, std::size_t line) const {
     return rows + lane_.word_of(line) * sizeof(Bits128);

@@ -48,18 +48,18 @@
   meshmem::device::together(meshmem::device::Group(), "shmemx_" #routine)
 
 /* A name for both sides: in a kernel the first expression, else the library. */
-#define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                                 \
-  MESHMEM_HOST_DEVICE result shmem_##name params {                                               \
-    MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::shmem_##name args) \
+#define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                         \
+  MESHMEM_HOST_DEVICE result name params {                                               \
+    MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::name args) \
   }
 
 /* One element, by one thread; PE numbers of the world or of the context. */
 #define MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)                        \
   MESHMEM_TWO_SIDES(                                                                    \
-      result, name, params, args,                                                       \
+      result, shmem_##name, params, args,                                               \
       op<E>(meshmem::device::Thread(), meshmem::device::WorldPes(), MESHMEM_LIST args)) \
   MESHMEM_TWO_SIDES(                                                                    \
-      result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args,               \
+      result, shmem_ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args,         \
       op<E>(meshmem::device::Thread(), meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
 
 /* The other rows with contexts (puts, gets, strided, signals with data): by a group, too. */
@@ -78,15 +78,15 @@
   }
 
 /* Atomics, and the routines with contexts that have no type. */
-#define MESHMEM_KERNEL_ATOMIC(name, op, E, result, params, args)                        \
-  MESHMEM_TWO_SIDES(result, name, params, args,                                         \
-                    op(meshmem::device::WorldPes(), MESHMEM_LIST args))                 \
-  MESHMEM_TWO_SIDES(result, ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args, \
+#define MESHMEM_KERNEL_ATOMIC(name, op, E, result, params, args)                              \
+  MESHMEM_TWO_SIDES(result, shmem_##name, params, args,                                       \
+                    op(meshmem::device::WorldPes(), MESHMEM_LIST args))                       \
+  MESHMEM_TWO_SIDES(result, shmem_ctx_##name, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args, \
                     op(meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
 
 /* Collectives, reductions and waits: by a group. */
 #define MESHMEM_KERNEL_GROUP(name, op, E, result, params, args)           \
-  MESHMEM_TWO_SIDES(result, name, params, args,                           \
+  MESHMEM_TWO_SIDES(result, shmem_##name, params, args,                   \
                     op<E>(meshmem::device::Thread(), MESHMEM_LIST args))  \
   MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
@@ -101,20 +101,18 @@
   MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
 
 /* Collectives beyond the standard: shmemx_x on both sides. Reductions by a grid, too. */
-#define MESHMEM_KERNEL_EXTENSION_GROUP(name, op, E, result, params, args)                          \
-  MESHMEM_HOST_DEVICE result shmemx_##name params{MESHMEM_DISPATCH(                                \
-      return meshmem::device::op<E>(meshmem::device::Thread(), MESHMEM_LIST args),                 \
-             return meshmem::host::shmemx_##name args)} MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, \
-                                                                                op, E, result,     \
-                                                                                params, args)      \
-      MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
+#define MESHMEM_KERNEL_EXTENSION_GROUP(name, op, E, result, params, args) \
+  MESHMEM_TWO_SIDES(result, shmemx_##name, params, args,                  \
+                    op<E>(meshmem::device::Thread(), MESHMEM_LIST args))  \
+  MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, op, E, result, params, args) \
+  MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
 #define MESHMEM_KERNEL_EXTENSION(name, op, E, result, params, args) \
   MESHMEM_KERNEL_EXTENSION_GROUP(name, op, E, result, params, args) \
   MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, name, op, E, result, params, args)
 
 /* test and its forms: one thread looks. */
 #define MESHMEM_KERNEL_TEST(name, op, E, result, params, args) \
-  MESHMEM_TWO_SIDES(result, name, params, args, op<E>(MESHMEM_LIST args))
+  MESHMEM_TWO_SIDES(result, shmem_##name, params, args, op<E>(MESHMEM_LIST args))
 
 /* half and bfloat16: in kernels only, as shmemx_x also by one thread. */
 #define MESHMEM_SHORT_SINGLE(...) MESHMEM_KERNEL_RMA_BY(, Thread, __VA_ARGS__)
@@ -131,26 +129,14 @@
   MESHMEM_KERNEL_GROUP_BY(_grid, CooperativeGrid, __VA_ARGS__)
 
 /* clang-format off */
-/* KIND is MESHMEM_KERNEL or MESHMEM_SHORT, for the macros above. */
-#define MESHMEM_KERNEL_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, KIND) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_RMA(KIND##_RMA, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(KIND##_RMA, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_SINGLE(KIND##_SINGLE, NAME##_, TYPE)) \
-    MESHMEM_IN_##ext(MESHMEM_OPS_ATOMIC_EXT(KIND##_ATOMIC, NAME##_, TYPE)) \
-    MESHMEM_IN_##amo(MESHMEM_OPS_ATOMIC_STD(KIND##_ATOMIC, NAME##_, TYPE)) \
-    MESHMEM_IN_##bit(MESHMEM_OPS_ATOMIC_BIT(KIND##_ATOMIC, NAME##_, TYPE)) \
-    MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(KIND##_GROUP, NAME##_, TYPE)) \
-    MESHMEM_IN_##amo(MESHMEM_OPS_TEST(KIND##_TEST, NAME##_, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(KIND##_GROUP, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(KIND##_REDUCTION, NAME##_, TYPE)) \
-    MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(KIND##_REDUCTION, NAME##_, TYPE)) \
-    MESHMEM_IN_##logic(MESHMEM_OPS_REDUCE_LOGIC(KIND##_REDUCTION, NAME##_, TYPE))
 #define MESHMEM_KERNEL_SIZED_ROW(BITS, E, ...) \
     MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , BITS, E, void) \
     MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_RMA, , BITS, E, void)
 
-MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_ROW, MESHMEM_KERNEL)
-MESHMEM_SHORT_FLOATS(MESHMEM_KERNEL_ROW, MESHMEM_SHORT)
+MESHMEM_KERNEL_TYPES(MESHMEM_GROUP_ROW, MESHMEM_KERNEL_RMA, MESHMEM_KERNEL_GROUP, MESHMEM_KERNEL_REDUCTION, MESHMEM_IN)
+MESHMEM_KERNEL_TYPES(MESHMEM_THREAD_ROW, MESHMEM_KERNEL_SINGLE, MESHMEM_KERNEL_ATOMIC, MESHMEM_KERNEL_TEST, MESHMEM_IN)
+MESHMEM_SHORT_FLOATS(MESHMEM_GROUP_ROW, MESHMEM_SHORT_RMA, MESHMEM_SHORT_GROUP, MESHMEM_SHORT_REDUCTION, MESHMEM_IN)
+MESHMEM_SHORT_FLOATS(MESHMEM_THREAD_ROW, MESHMEM_SHORT_SINGLE, , , MESHMEM_IN)
 MESHMEM_SIZES(MESHMEM_KERNEL_SIZED_ROW, )
 MESHMEM_OPS_RMA(MESHMEM_KERNEL_RMA, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_GROUP, , mem, char, void)
@@ -163,8 +149,8 @@ MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
 /* clang-format on */
 
 /* Routines without a type: by a group, or as what one thread knows. */
-#define MESHMEM_KERNEL_PLAIN(result, name, params, args) \
-  MESHMEM_TWO_SIDES(result, name, params, args, name args)
+#define MESHMEM_KERNEL_PLAIN(name, op, E, result, params, args) \
+  MESHMEM_TWO_SIDES(result, shmem_##name, params, args, name args)
 #define MESHMEM_KERNEL_PLAIN_WIDER(result, name, body, params, in_kernel_args)                     \
   MESHMEM_DEVICE result shmemx_##name##_wave params {                                              \
     return meshmem::device::body(MESHMEM_TOGETHER(Wave, name##_wave) MESHMEM_LIST in_kernel_args); \
@@ -174,7 +160,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
                                      MESHMEM_LIST in_kernel_args);                                 \
   }
 #define MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)   \
-  MESHMEM_TWO_SIDES(result, name, params, args,                                  \
+  MESHMEM_TWO_SIDES(result, shmem_##name, params, args,                          \
                     name(meshmem::device::Thread() MESHMEM_LIST in_kernel_args)) \
   MESHMEM_KERNEL_PLAIN_WIDER(result, name, name, params, in_kernel_args)
 #define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args)      \
@@ -183,17 +169,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
     return meshmem::device::name(MESHMEM_TOGETHER(CooperativeGrid, name##_grid) \
                                      MESHMEM_LIST in_kernel_args);              \
   }
-MESHMEM_KERNEL_PLAIN(int, my_pe, (), ())
-MESHMEM_KERNEL_PLAIN(int, n_pes, (), ())
-MESHMEM_KERNEL_PLAIN(void*, ptr, (const void* dest, int pe), (dest, pe))
-MESHMEM_KERNEL_PLAIN(void*, team_ptr, (shmem_team_t team, const void* dest, int pe),
-                     (team, dest, pe))
-MESHMEM_KERNEL_PLAIN(int, team_my_pe, (shmem_team_t team), (team))
-MESHMEM_KERNEL_PLAIN(int, team_n_pes, (shmem_team_t team), (team))
-MESHMEM_KERNEL_PLAIN(int, team_translate_pe,
-                     (shmem_team_t src_team, int src_pe, shmem_team_t dest_team),
-                     (src_team, src_pe, dest_team))
-MESHMEM_KERNEL_PLAIN(uint64_t, signal_fetch, (const uint64_t* sig_addr), (sig_addr))
+MESHMEM_QUERY_ROUTINES(MESHMEM_KERNEL_PLAIN)
 MESHMEM_KERNEL_PLAIN_WIDER(uint64_t, signal_fetch, signal_fetch_by, (const uint64_t* sig_addr),
                            (, sig_addr))
 MESHMEM_KERNEL_PLAIN_GROUP(uint64_t, signal_wait_until,
@@ -272,21 +248,13 @@ MESHMEM_KERNEL_PACKETS(_block, Block)
 #define MESHMEM_SHORT_OVERLOAD(...) MESHMEM_KERNEL_OVERLOAD_BY(, __VA_ARGS__)
 #define MESHMEM_SHORT_OVERLOAD_CTX(...) MESHMEM_KERNEL_OVERLOAD_CTX_BY(, __VA_ARGS__)
 /* clang-format off */
-#define MESHMEM_KERNEL_OVERLOAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...) \
-    MESHMEM_GENERIC_##rma(MESHMEM_OPS_RMA(MESHMEM_KERNEL_OVERLOAD_CTX, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_GENERIC_##rma(MESHMEM_OPS_STRIDED(MESHMEM_KERNEL_OVERLOAD_CTX, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_GENERIC_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_KERNEL_OVERLOAD, NAME##_, TYPE)) \
-    MESHMEM_GENERIC_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_KERNEL_OVERLOAD, NAME##_, , TYPE, TYPE)) \
-    MESHMEM_GENERIC_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE)) \
-    MESHMEM_GENERIC_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE)) \
-    MESHMEM_GENERIC_##logic(MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_KERNEL_OVERLOAD_REDUCTION, NAME##_, TYPE))
-MESHMEM_KERNEL_TYPES(MESHMEM_KERNEL_OVERLOAD_ROW, )
+MESHMEM_KERNEL_TYPES(MESHMEM_GROUP_ROW, MESHMEM_KERNEL_OVERLOAD_CTX, MESHMEM_KERNEL_OVERLOAD, MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 MESHMEM_EXTENSIONS(MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 MESHMEM_LOCATED(MESHMEM_KERNEL_OVERLOAD_REDUCTION)
 MESHMEM_KERNEL_TYPES(MESHMEM_ALLTOALLV_ROW, MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_KERNEL_OVERLOAD, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
-MESHMEM_SHORT_FLOATS(MESHMEM_KERNEL_OVERLOAD_ROW, )
+MESHMEM_SHORT_FLOATS(MESHMEM_GROUP_ROW, MESHMEM_KERNEL_OVERLOAD_CTX, MESHMEM_KERNEL_OVERLOAD, MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_KERNEL_OVERLOAD_REDUCTION, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_TYPED_ROW, MESHMEM_SHORT_OVERLOAD_CTX, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
 MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENERIC)
@@ -302,7 +270,6 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_KERNEL_EXTENSION
 #undef MESHMEM_KERNEL_EXTENSION_GROUP
 #undef MESHMEM_KERNEL_TEST
-#undef MESHMEM_KERNEL_ROW
 #undef MESHMEM_KERNEL_SIZED_ROW
 #undef MESHMEM_SHORT_SINGLE
 #undef MESHMEM_SHORT_RMA
@@ -319,7 +286,6 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_KERNEL_OVERLOAD
 #undef MESHMEM_KERNEL_OVERLOAD_REDUCTION
 #undef MESHMEM_KERNEL_OVERLOAD_CTX
-#undef MESHMEM_KERNEL_OVERLOAD_ROW
 #undef MESHMEM_TWO_SIDES
 #undef MESHMEM_DEVICE_IF_CALLED
 #undef MESHMEM_LIST

@@ -213,6 +213,13 @@
  * tools replace it. */
 
 #define MESHMEM_KERNEL_ROUTINES(F) \
+    MESHMEM_QUERY_ROUTINES(F) \
+    MESHMEM_GROUP_ROUTINES(F) \
+    F(ctx_fence, ctx_fence, void, void, (shmem_ctx_t ctx), (ctx)) \
+    F(ctx_quiet, ctx_quiet, void, void, (shmem_ctx_t ctx), (ctx))
+
+/* Those that tell what the calling thread knows. */
+#define MESHMEM_QUERY_ROUTINES(F) \
     F(my_pe, my_pe, void, int, (void), ()) \
     F(n_pes, n_pes, void, int, (void), ()) \
     F(ptr, ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
@@ -221,16 +228,17 @@
     F(team_n_pes, team_n_pes, void, int, (shmem_team_t team), (team)) \
     F(team_translate_pe, team_translate_pe, void, int, \
       (shmem_team_t src_team, int src_pe, shmem_team_t dest_team), (src_team, src_pe, dest_team)) \
-    F(signal_fetch, signal_fetch, void, uint64_t, (const uint64_t *sig_addr), (sig_addr)) \
+    F(signal_fetch, signal_fetch, void, uint64_t, (const uint64_t *sig_addr), (sig_addr))
+
+/* Those that groups of threads call in kernels, under the names of other libraries too (meshmem/compat). */
+#define MESHMEM_GROUP_ROUTINES(F) \
     F(signal_wait_until, signal_wait_until, void, uint64_t, \
       (uint64_t *sig_addr, int cmp, uint64_t cmp_value), (sig_addr, cmp, cmp_value)) \
     F(barrier_all, barrier_all, void, void, (void), ()) \
     F(sync_all, sync_all, void, void, (void), ()) \
     F(team_sync, team_sync, void, int, (shmem_team_t team), (team)) \
     F(fence, fence, void, void, (void), ()) \
-    F(quiet, quiet, void, void, (void), ()) \
-    F(ctx_fence, ctx_fence, void, void, (shmem_ctx_t ctx), (ctx)) \
-    F(ctx_quiet, ctx_quiet, void, void, (shmem_ctx_t ctx), (ctx))
+    F(quiet, quiet, void, void, (void), ())
 
 /* Those that other libraries have alike (meshmem/compat). */
 #define MESHMEM_COMMON_HOST_ROUTINES(F) \
@@ -283,17 +291,25 @@
 #define MESHMEM_TYPED_IN_KERNELS(CTX, PLAIN, IN) MESHMEM_KERNEL_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
 #define MESHMEM_TYPED_ON_HOST(CTX, PLAIN, IN) MESHMEM_HOST_TYPES(MESHMEM_TYPED_ROW, CTX, PLAIN, IN)
 #define MESHMEM_TYPED_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, PLAIN, IN) \
-    IN##_##rma(MESHMEM_OPS_RMA(CTX, NAME##_, , TYPE, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_STRIDED(CTX, NAME##_, , TYPE, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_SINGLE(CTX, NAME##_, TYPE)) \
-    IN##_##ext(MESHMEM_OPS_ATOMIC_EXT(CTX, NAME##_, TYPE)) \
-    IN##_##amo(MESHMEM_OPS_ATOMIC_STD(CTX, NAME##_, TYPE)) \
-    IN##_##bit(MESHMEM_OPS_ATOMIC_BIT(CTX, NAME##_, TYPE)) \
-    IN##_##amo(MESHMEM_OPS_WAIT(PLAIN, NAME##_, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_COLLECTIVE(PLAIN, NAME##_, , TYPE, TYPE)) \
-    IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(PLAIN, NAME##_, TYPE)) \
-    IN##_##arith(MESHMEM_OPS_REDUCE_ARITH(PLAIN, NAME##_, TYPE)) \
-    IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(PLAIN, NAME##_, TYPE))
+    MESHMEM_GROUP_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, PLAIN, PLAIN, IN) \
+    MESHMEM_THREAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, CTX, CTX, PLAIN, IN)
+
+/* Of a type, what groups of threads call in kernels: RMA reads puts and gets, GROUP waits and moves, REDUCTION the rest. */
+#define MESHMEM_GROUP_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, RMA, GROUP, REDUCTION, IN) \
+    IN##_##rma(MESHMEM_OPS_RMA(RMA, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_STRIDED(RMA, NAME##_, , TYPE, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_WAIT_UNTIL(GROUP, NAME##_, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_COLLECTIVE(GROUP, NAME##_, , TYPE, TYPE)) \
+    IN##_##rma(MESHMEM_OPS_REDUCE_ORDER(REDUCTION, NAME##_, TYPE)) \
+    IN##_##arith(MESHMEM_OPS_REDUCE_ARITH(REDUCTION, NAME##_, TYPE)) \
+    IN##_##logic(MESHMEM_OPS_REDUCE_LOGIC(REDUCTION, NAME##_, TYPE))
+/* And what one thread calls alone. */
+#define MESHMEM_THREAD_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, SINGLE, ATOMIC, TEST, IN) \
+    IN##_##rma(MESHMEM_OPS_SINGLE(SINGLE, NAME##_, TYPE)) \
+    IN##_##ext(MESHMEM_OPS_ATOMIC_EXT(ATOMIC, NAME##_, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_ATOMIC_STD(ATOMIC, NAME##_, TYPE)) \
+    IN##_##bit(MESHMEM_OPS_ATOMIC_BIT(ATOMIC, NAME##_, TYPE)) \
+    IN##_##amo(MESHMEM_OPS_TEST(TEST, NAME##_, TYPE))
 
 /* The rows of the sized and the mem forms. */
 #define MESHMEM_UNTYPED(CTX, PLAIN) \

@@ -107,7 +107,7 @@ struct Frames {
 _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
   Frames& frames = *static_cast<Frames*>(argument);
   const std::uintptr_t address = address_of_call(context);
-  for (const CodePlace& place : code_places(address))
+  for (const CodePlace& place : functions_at(address))
     frames.text += fmt::format("\n  #{:<2} {:#014x} {}", frames.number++, address, place.text());
   return _URC_NO_REASON;
 }
@@ -148,7 +148,7 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
   if (base_of(address) == search.own_base) {
     search.found.clear();  // of a library that calls this one back
   } else if (search.found.empty()) {
-    const std::vector<CodePlace> places = code_places(address);
+    const std::vector<CodePlace> places = functions_at(address);
     if (const CodePlace* const first = first_of_program(places)) search.found = first->text();
   }
   return _URC_NO_REASON;
@@ -161,7 +161,7 @@ std::string CodePlace::text() const {
   return function.empty() ? place : fmt::format("{} at {}", function, place);
 }
 
-std::vector<CodePlace> code_places(std::uintptr_t address) {
+std::vector<CodePlace> functions_at(std::uintptr_t address) {
   Dl_info about{};
   link_map* module = nullptr;
   if (dladdr1(reinterpret_cast<void*>(address), &about, reinterpret_cast<void**>(&module),
@@ -182,15 +182,15 @@ std::string stack_text() {
   return frames.text;
 }
 
-std::string calling_place() {
-  Search search{.own_base = base_of(reinterpret_cast<std::uintptr_t>(&calling_place))};
+std::string program_call_text() {
+  Search search{.own_base = base_of(reinterpret_cast<std::uintptr_t>(&program_call_text))};
   _Unwind_Backtrace(look_at_frame, &search);
   return search.found;
 }
 
-std::string place_of_call(const void* return_address) {
+std::string return_address_text(const void* return_address) {
   const std::vector<CodePlace> places =
-      code_places(reinterpret_cast<std::uintptr_t>(return_address) - 1);
+      functions_at(reinterpret_cast<std::uintptr_t>(return_address) - 1);
   if (places.empty()) return "";
   const CodePlace* const first = first_of_program(places);
   return (first ? *first : places.front()).text();

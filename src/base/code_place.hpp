@@ -24,19 +24,19 @@ struct CodePlace {
   std::string text() const;
 };
 
-// Returns the function at `address`. Inlined functions have places of their own, innermost first.
-// Empty if no loaded file has this address.
-std::vector<CodePlace> code_places(std::uintptr_t address);
+// Returns the function at `address`, and those inlined into it, innermost first. Empty if no loaded
+// file has this address.
+std::vector<CodePlace> functions_at(std::uintptr_t address);
 
 // The stack: a line for each call, innermost first.
 std::string stack_text();
 
 // Where the program called the library, as in "exchange_halos at heat.c:42". "" if no function of
 // the program did, as in the library's own threads.
-std::string calling_place();
+std::string program_call_text();
 
 // The place of the call that returns to this address, in the same form.
-std::string place_of_call(const void* return_address);
+std::string return_address_text(const void* return_address);
 
 }  // namespace meshmem
 

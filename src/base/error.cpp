@@ -111,7 +111,7 @@ void print_line_with_place(std::string_view message) {
   alarm(kSecondsForPlace);
   std::string line;
   try {
-    const std::string place = calling_place();
+    const std::string place = program_call_text();
     line = place.empty() ? message : fmt::format("{}; called in {}", message, place);
   } catch (const std::bad_alloc&) {
   }

@@ -107,7 +107,7 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .polls = check == Check::races_polled,
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
-               .place_of_call = place_of_call,
+               .return_address_text = return_address_text,
                .note_work = &note_work,
                .slow_ways = &slow_way_counts,
                .call_on_stream = call_on_stream,

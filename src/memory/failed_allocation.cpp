@@ -26,7 +26,7 @@ std::string last_text;
 
 void note_failed_allocation(const char* routine, std::size_t bytes, const std::string& why) {
   debug("{}: {} bytes asked for: {}", routine, bytes, why);
-  const std::string function = calling_place();
+  const std::string function = program_call_text();
   const std::string where = function.empty() ? "" : fmt::format(" in {}", function);
   const std::lock_guard lock(mutex);
   last_bytes = bytes;

@@ -47,9 +47,11 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
         r"|GENERIC)_[012]",
         "the table of types: read by pshmem.h, shmemx.h, shmem/device.hpp and by tools, which "
         "include it for that"),
-       (r"MESHMEM_OPS?_\w+|MESHMEM_(KERNEL_|(COMMON_)?HOST_|VARIADIC_)?ROUTINES(_CTX)?"
+       (r"MESHMEM_OPS?_\w+"
+        r"|MESHMEM_(KERNEL_|QUERY_|GROUP_|(COMMON_)?HOST_|VARIADIC_)?ROUTINES(_CTX)?"
         r"|MESHMEM_ALL_(ROUTINES|IN_KERNELS|ON_HOST)"
-        r"|MESHMEM_(TYPED|SIZED)_ROW|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH"
+        r"|MESHMEM_(TYPED|GROUP|THREAD|SIZED)_ROW"
+        r"|MESHMEM_(UN)?TYPED(_IN_KERNELS|_ON_HOST)?|MESHMEM_(WITH"
         r"|PASS)_CTX",
         "the table of routines: likewise"),
        (r"SHMEM_DEF_H|SHMEM_FUNCTION_ATTRIBUTES", "by these shmem4py finds out what a library has"),
@@ -65,7 +67,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
        (r"meshmem", "the namespace of what overloads need, C++"),
        (r"MESHMEM_LOCATED(_ROW|_TYPES)?|MESHMEM_ALLTOALLV(_ROW|_ON_HOST)?"
         r"|MESHMEM_((SIZED_)?MOVED_ROW|(MOVED|UNTYPED)_ON_STREAM)|MESHMEM_EXTENSIONS?(_ROW)?"
-        r"|MESHMEM_EXTENSION_ROUTINES|MESHMEM_ALL_EXTENSIONS",
+        r"|MESHMEM_(EXTENSION|(COMMON_)?STREAM)_ROUTINES|MESHMEM_ALL_EXTENSIONS",
         "the table of extensions: likewise"),
        (r"MESHMEM_((SHORT_)?REDUCTIONS|SCANS|(REDUCTION|SCAN)_ROW|COMPUTED_ON_STREAM|WITH_STREAM"
         r"|PASS_STREAM)",

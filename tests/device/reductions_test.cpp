@@ -7,6 +7,7 @@
 // Invariant: all operations of a row of the table run one after another in one kernel, without a
 // barrier between them.
 #include "device/collectives/slices.hpp"
+#include "reduce_by_any.hpp"
 #include "reduction_rows.hpp"
 
 namespace meshmem {
@@ -115,9 +116,9 @@ template <device::ReduceOp op, typename E>
 __global__ void sliced_kernel(shmem_team_t team, Sliced job, E* dest, const E* source) {
   const auto channel = static_cast<int>(blockIdx.x);
   const device::Slice slice = device::slice_of<E>(job.count, channel, static_cast<int>(gridDim.x));
-  device::reduce_by(device::KnownOp<op>(), job.algorithm, device::Block(),
-                    device::TeamSync(device::slot_of(team), channel), dest + slice.first,
-                    source + slice.first, slice.count);
+  device::reduce_by_any(device::KnownOp<op>(), job.algorithm, device::Block(),
+                        device::TeamSync(device::slot_of(team), channel), dest + slice.first,
+                        source + slice.first, slice.count);
 }
 
 // Reductions whose kernels follow each other with nothing in between.

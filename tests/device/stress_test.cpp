@@ -6,6 +6,7 @@
 // Invariant: the draw is the same in all PEs. Each round's source is rewritten and its dest
 // poisoned right before the call, and the result is compared right after it.
 #include "forms.hpp"
+#include "reduce_by_any.hpp"
 
 namespace meshmem {
 namespace {
@@ -149,9 +150,9 @@ __device__ void run_sum(const Round& r) {
 // By an algorithm that is given.
 template <typename Group>
 __device__ __attribute__((noinline)) void call_sum_by(const Round& r, const Group& group) {
-  device::reduce_by(device::KnownOp<device::ReduceOp::sum>(),
-                    static_cast<device::ReduceAlgorithm>(r.number % 5), group,
-                    device::TeamSync(r.team), r.memory.dest, r.memory.source, r.n);
+  device::reduce_by_any(device::KnownOp<device::ReduceOp::sum>(),
+                        static_cast<device::ReduceAlgorithm>(r.number % 5), group,
+                        device::TeamSync(r.team), r.memory.dest, r.memory.source, r.n);
 }
 __device__ __attribute__((noinline)) void run_sum_by(const Round& r) {
   using E = uint64_t;

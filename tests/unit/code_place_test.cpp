@@ -14,8 +14,8 @@
 
 namespace {
 
-using meshmem::code_places;
 using meshmem::CodePlace;
+using meshmem::functions_at;
 
 constexpr bool kKnowsLines = MESHMEM_HAS_BACKTRACE;  // else the names alone that a program exports
 
@@ -36,7 +36,7 @@ std::uintptr_t number_of(const void* address) { return reinterpret_cast<std::uin
 TEST(CodePlace, SaysFunctionAndLine) {
   if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
   const std::vector<CodePlace> places =
-      code_places(number_of(reinterpret_cast<const void*>(&exchange_halos)));
+      functions_at(number_of(reinterpret_cast<const void*>(&exchange_halos)));
   ASSERT_FALSE(places.empty());
   EXPECT_TRUE(places.back().text().starts_with("exchange_halos at code_place_test.cpp:"))
       << places.back().text();
@@ -48,7 +48,7 @@ extern "C" [[gnu::noinline]] const void* f() { return exchange_halos(); }
 
 TEST(CodePlace, LeavesNamesOfCAlone) {
   if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
-  const std::vector<CodePlace> places = code_places(number_of(reinterpret_cast<const void*>(&f)));
+  const std::vector<CodePlace> places = functions_at(number_of(reinterpret_cast<const void*>(&f)));
   ASSERT_FALSE(places.empty());
   EXPECT_TRUE(places.back().text().starts_with("f at code_place_test.cpp:"))
       << places.back().text();
@@ -64,7 +64,7 @@ TEST(CodePlace, CutsParametersOnly) {
   const Call member = &Functor::operator();
   const void* address = nullptr;
   std::memcpy(&address, &member, sizeof address);
-  const std::vector<CodePlace> places = code_places(number_of(address));
+  const std::vector<CodePlace> places = functions_at(number_of(address));
   ASSERT_FALSE(places.empty());
   EXPECT_NE(places.back().function.find("operator()"), std::string::npos) << places.back().function;
 }
@@ -72,12 +72,12 @@ TEST(CodePlace, CutsParametersOnly) {
 TEST(CodePlace, TellsInlineFunctionsApart) {
   if (!kKnowsLines) GTEST_SKIP() << "without libbacktrace";
   const void* const address = exchange_halos();
-  const std::vector<CodePlace> places = code_places(number_of(address) - 1);
+  const std::vector<CodePlace> places = functions_at(number_of(address) - 1);
   ASSERT_EQ(places.size(), 2u);
   EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:26");
   EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:30");
   // Of which the first is the library's.
-  EXPECT_EQ(meshmem::place_of_call(address), places[1].text());
+  EXPECT_EQ(meshmem::return_address_text(address), places[1].text());
 }
 
 TEST(CodePlace, SaysTheOffsetWhereThereIsNoLine) {
@@ -89,7 +89,7 @@ TEST(CodePlace, SaysTheOffsetWhereThereIsNoLine) {
 
 TEST(CodePlace, NamesFunctionsOfLibraries) {
   const std::vector<CodePlace> places =
-      code_places(number_of(reinterpret_cast<const void*>(&gnu_get_libc_version)));
+      functions_at(number_of(reinterpret_cast<const void*>(&gnu_get_libc_version)));
   ASSERT_FALSE(places.empty());
   EXPECT_TRUE(places.back().function.ends_with("gnu_get_libc_version")) << places.back().function;
   EXPECT_TRUE(places.back().object.starts_with("libc.so")) << places.back().object;
@@ -97,11 +97,13 @@ TEST(CodePlace, NamesFunctionsOfLibraries) {
 
 TEST(CodePlace, IsNothingForWhatIsNoCode) {
   int on_stack = 0;
-  EXPECT_TRUE(code_places(number_of(&on_stack)).empty());
-  EXPECT_TRUE(code_places(16).empty());
+  EXPECT_TRUE(functions_at(number_of(&on_stack)).empty());
+  EXPECT_TRUE(functions_at(16).empty());
 }
 
 // The unit tests have the library in themselves, so all that calls is the library's.
-TEST(CallingPlace, IsOfAnotherFileThanTheLibrary) { EXPECT_EQ(meshmem::calling_place(), ""); }
+TEST(ProgramCallText, IsOfAnotherFileThanTheLibrary) {
+  EXPECT_EQ(meshmem::program_call_text(), "");
+}
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "device/collectives/slices.hpp"
 #include "kernel_world.hpp"
+#include "tests/device/reduce_by_any.hpp"
 
 namespace meshmem {
 namespace device {
@@ -40,8 +41,8 @@ __global__ void sum_slices(const State* state, SlicedSum sum, Word* dest, const 
   state_of_thread = state;
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slice_of<Word>(sum.count, channel, static_cast<int>(gridDim.x));
-  reduce_by(KnownOp<ReduceOp::sum>(), sum.algorithm, Block(), TeamSync(sum.slot, channel),
-            dest + slice.first, source + slice.first, slice.count);
+  reduce_by_any(KnownOp<ReduceOp::sum>(), sum.algorithm, Block(), TeamSync(sum.slot, channel),
+                dest + slice.first, source + slice.first, slice.count);
 }
 
 void check_slices(int n, unsigned seed) {

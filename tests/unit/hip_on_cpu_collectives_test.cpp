@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernel_world.hpp"
+#include "tests/device/reduce_by_any.hpp"
 
 namespace meshmem {
 namespace device {
@@ -88,10 +89,12 @@ void run(const Group& group, const Step& step, Buffers at) {
       reduce<ReduceOp::bit_xor>(group, sync, dest, source, step.count);
       break;
     case Kind::sum_by:
-      reduce_by(KnownOp<ReduceOp::sum>(), step.algorithm, group, sync, dest, source, step.count);
+      reduce_by_any(KnownOp<ReduceOp::sum>(), step.algorithm, group, sync, dest, source,
+                    step.count);
       break;
     case Kind::avg_by:
-      reduce_by(KnownOp<ReduceOp::avg>(), step.algorithm, group, sync, dest, source, step.count);
+      reduce_by_any(KnownOp<ReduceOp::avg>(), step.algorithm, group, sync, dest, source,
+                    step.count);
       break;
     case Kind::scatter:
       reduce_scatter<ReduceOp::sum>(group, sync, dest, source, step.count);

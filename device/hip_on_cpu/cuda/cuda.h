@@ -34,16 +34,15 @@ typedef struct CUmod_st* CUmodule;
 typedef struct CUfunc_st* CUfunction;
 typedef unsigned long long CUmemGenericAllocationHandle;
 
-typedef enum CUdevice_attribute_enum {
-  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
-  CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
-  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
-  CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
-  CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
-  CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
-  CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
-  CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95
-} CUdevice_attribute;
+typedef hipDeviceAttribute_t CUdevice_attribute;
+#define CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK hipDeviceAttributeMaxThreadsPerBlock
+#define CU_DEVICE_ATTRIBUTE_WARP_SIZE hipDeviceAttributeWarpSize
+#define CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT hipDeviceAttributeMultiprocessorCount
+#define CU_DEVICE_ATTRIBUTE_PCI_BUS_ID hipDeviceAttributePciBusId
+#define CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID hipDeviceAttributePciDeviceId
+#define CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING hipDeviceAttributeUnifiedAddressing
+#define CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID hipDeviceAttributePciDomainID
+#define CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH hipDeviceAttributeCooperativeLaunch
 
 typedef enum CUmemLocationType_enum { CU_MEM_LOCATION_TYPE_DEVICE = 1 } CUmemLocationType;
 typedef enum CUmemAllocationType_enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 } CUmemAllocationType;
@@ -117,28 +116,8 @@ inline CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
 inline CUresult cuDeviceGetPCIBusId(char* text, int bytes, CUdevice device) {
   return hipDeviceGetPCIBusId(text, bytes, device);
 }
-// Gives 0 for an attribute that processors do not have.
 inline CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      return hipDeviceGetAttribute(value, hipDeviceAttributeMaxThreadsPerBlock, device);
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-      return hipDeviceGetAttribute(value, hipDeviceAttributeWarpSize, device);
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      return hipDeviceGetAttribute(value, hipDeviceAttributeMultiprocessorCount, device);
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      return hipDeviceGetAttribute(value, hipDeviceAttributePciBusId, device);
-    case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
-      return hipDeviceGetAttribute(value, hipDeviceAttributePciDeviceId, device);
-    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-      return hipDeviceGetAttribute(value, hipDeviceAttributePciDomainID, device);
-    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
-      return hipDeviceGetAttribute(value, hipDeviceAttributeCooperativeLaunch, device);
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-      return hipDeviceGetAttribute(value, hipDeviceAttributeUnifiedAddressing, device);
-  }
-  *value = 0;
-  return CUDA_SUCCESS;
+  return hipDeviceGetAttribute(value, attribute, device);
 }
 inline CUcontext cuda_on_cpu_context_of(CUdevice device) {
   return reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(device) + 1);

@@ -52,8 +52,7 @@
 template <typename T>
 hipError_t hipMemcpyToSymbol(const T& symbol, const void* source, std::size_t bytes,
                              std::size_t offset = 0, hipMemcpyKind kind = hipMemcpyHostToDevice) {
-  return hip_on_cuda::finished(
-      cudaMemcpyToSymbol(symbol, source, bytes, offset, static_cast<cudaMemcpyKind>(kind)));
+  return hip_on_cuda::finished(cudaMemcpyToSymbol(symbol, source, bytes, offset, kind));
 }
 template <typename T>
 hipError_t hipGetSymbolAddress(void** address, const T& symbol) {
@@ -62,8 +61,7 @@ hipError_t hipGetSymbolAddress(void** address, const T& symbol) {
 template <typename T>
 hipError_t hipMemcpyFromSymbol(void* dest, const T& symbol, std::size_t bytes,
                                std::size_t offset = 0, hipMemcpyKind kind = hipMemcpyDeviceToHost) {
-  return hip_on_cuda::to_hip(
-      cudaMemcpyFromSymbol(dest, symbol, bytes, offset, static_cast<cudaMemcpyKind>(kind)));
+  return hip_on_cuda::to_hip(cudaMemcpyFromSymbol(dest, symbol, bytes, offset, kind));
 }
 
 // ---- Waves. CUDA declares functions of these names too, which new GPUs do not have.

@@ -141,20 +141,18 @@ inline hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32
 
 // ---- Memory
 
-enum hipMemcpyKind {
-  hipMemcpyHostToHost = cudaMemcpyHostToHost,
-  hipMemcpyHostToDevice = cudaMemcpyHostToDevice,
-  hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost,
-  hipMemcpyDeviceToDevice = cudaMemcpyDeviceToDevice,
-  hipMemcpyDefault = cudaMemcpyDefault,
-};
+using hipMemcpyKind = cudaMemcpyKind;
+constexpr auto hipMemcpyHostToHost = cudaMemcpyHostToHost;
+constexpr auto hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
+constexpr auto hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
+constexpr auto hipMemcpyDeviceToDevice = cudaMemcpyDeviceToDevice;
+constexpr auto hipMemcpyDefault = cudaMemcpyDefault;
 
-enum hipMemoryType {
-  hipMemoryTypeUnregistered = cudaMemoryTypeUnregistered,
-  hipMemoryTypeHost = cudaMemoryTypeHost,
-  hipMemoryTypeDevice = cudaMemoryTypeDevice,
-  hipMemoryTypeManaged = cudaMemoryTypeManaged,
-};
+using hipMemoryType = cudaMemoryType;
+constexpr auto hipMemoryTypeUnregistered = cudaMemoryTypeUnregistered;
+constexpr auto hipMemoryTypeHost = cudaMemoryTypeHost;
+constexpr auto hipMemoryTypeDevice = cudaMemoryTypeDevice;
+constexpr auto hipMemoryTypeManaged = cudaMemoryTypeManaged;
 
 struct hipPointerAttribute_t {
   union {
@@ -255,13 +253,12 @@ inline hipError_t finished(cudaError_t error) {
 }  // namespace hip_on_cuda
 
 inline hipError_t hipMemcpy(void* dest, const void* source, std::size_t bytes, hipMemcpyKind kind) {
-  return hip_on_cuda::finished(cudaMemcpy(dest, source, bytes, static_cast<cudaMemcpyKind>(kind)));
+  return hip_on_cuda::finished(cudaMemcpy(dest, source, bytes, kind));
 }
-inline hipError_t hipMemcpyAsync(void* dest, const void* source, std::size_t bytes,
-                                 hipMemcpyKind kind, hipStream_t stream = nullptr) {
-  return hip_on_cuda::to_hip(
-      cudaMemcpyAsync(dest, source, bytes, static_cast<cudaMemcpyKind>(kind), stream));
-}
+MESHMEM_HIP_CALL(hipMemcpyAsync, cudaMemcpyAsync,
+                 (void* dest, const void* source, std::size_t bytes, hipMemcpyKind kind,
+                  hipStream_t stream = nullptr),
+                 (dest, source, bytes, kind, stream))
 inline hipError_t hipMemcpyPeer(void* dest, int dest_device, const void* source, int source_device,
                                 std::size_t bytes) {
   return hip_on_cuda::finished(cudaMemcpyPeer(dest, dest_device, source, source_device, bytes));
@@ -273,15 +270,14 @@ MESHMEM_HIP_CALL(hipMemcpyPeerAsync, cudaMemcpyPeerAsync,
 inline hipError_t hipMemcpy2D(void* dest, std::size_t dest_pitch, const void* source,
                               std::size_t source_pitch, std::size_t width, std::size_t height,
                               hipMemcpyKind kind) {
-  return hip_on_cuda::finished(cudaMemcpy2D(dest, dest_pitch, source, source_pitch, width, height,
-                                            static_cast<cudaMemcpyKind>(kind)));
+  return hip_on_cuda::finished(
+      cudaMemcpy2D(dest, dest_pitch, source, source_pitch, width, height, kind));
 }
-inline hipError_t hipMemcpy2DAsync(void* dest, std::size_t dest_pitch, const void* source,
-                                   std::size_t source_pitch, std::size_t width, std::size_t height,
-                                   hipMemcpyKind kind, hipStream_t stream = nullptr) {
-  return hip_on_cuda::to_hip(cudaMemcpy2DAsync(dest, dest_pitch, source, source_pitch, width,
-                                               height, static_cast<cudaMemcpyKind>(kind), stream));
-}
+MESHMEM_HIP_CALL(hipMemcpy2DAsync, cudaMemcpy2DAsync,
+                 (void* dest, std::size_t dest_pitch, const void* source, std::size_t source_pitch,
+                  std::size_t width, std::size_t height, hipMemcpyKind kind,
+                  hipStream_t stream = nullptr),
+                 (dest, dest_pitch, source, source_pitch, width, height, kind, stream))
 inline hipError_t hipMemset(void* memory, int value, std::size_t bytes) {
   return hip_on_cuda::finished(cudaMemset(memory, value, bytes));
 }
@@ -295,7 +291,7 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
   const cudaError_t result = cudaPointerGetAttributes(&found, pointer);
   if (result != cudaSuccess) return hip_on_cuda::to_hip(result);
   *attributes = {};
-  attributes->type = static_cast<hipMemoryType>(found.type);
+  attributes->type = found.type;
   attributes->device = found.device;
   attributes->devicePointer = found.devicePointer;
   attributes->hostPointer = found.hostPointer;
@@ -306,10 +302,6 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 namespace hip_on_cuda {
 // For calls that the CUDA runtime lacks: libcuda.so is not on every machine that links. The
 // driver's codes are the runtime's.
-using AddressRange = cudaError_t (*)(unsigned long long* base, std::size_t* bytes,
-                                     unsigned long long address);
-using ModuleGlobal = cudaError_t (*)(unsigned long long* place, std::size_t* bytes,
-                                     CUmod_st* module, const char* name);
 template <typename Function>
 cudaError_t find_in_driver(const char* name, Function* function) {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -324,30 +316,29 @@ cudaError_t find_in_driver(const char* name, Function* function) {
   *function = reinterpret_cast<Function>(address);
   return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorSymbolNotFound;
 }
+// Gets the range of addresses that a function of the driver finds for `subject`.
+template <typename... Subject>
+hipError_t find_range(const char* name, hipDeviceptr_t* base, std::size_t* bytes,
+                      Subject... subject) {
+  cudaError_t (*function)(unsigned long long*, std::size_t*, Subject...) = nullptr;
+  const cudaError_t found = find_in_driver(name, &function);
+  if (found != cudaSuccess) return to_hip(found);
+  unsigned long long start = 0;
+  const cudaError_t result = function(&start, bytes, subject...);
+  if (base) *base = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
+  return to_hip(result);
+}
 }  // namespace hip_on_cuda
 
 inline hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes,
                                         hipDeviceptr_t pointer) {
-  hip_on_cuda::AddressRange function = nullptr;
-  const cudaError_t found = hip_on_cuda::find_in_driver("cuMemGetAddressRange", &function);
-  if (found != cudaSuccess) return hip_on_cuda::to_hip(found);
-  unsigned long long start = 0;
-  const cudaError_t result = function(&start, bytes, reinterpret_cast<std::uintptr_t>(pointer));
-  if (base) *base = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
-  return hip_on_cuda::to_hip(result);
+  const unsigned long long address = reinterpret_cast<std::uintptr_t>(pointer);
+  return hip_on_cuda::find_range("cuMemGetAddressRange", base, bytes, address);
 }
-
-// ---- Modules. A program loads them by the driver's calls.
-
+// Programs load modules by the driver's calls.
 inline hipError_t hipModuleGetGlobal(hipDeviceptr_t* place, std::size_t* bytes, hipModule_t module,
                                      const char* name) {
-  hip_on_cuda::ModuleGlobal function = nullptr;
-  const cudaError_t found = hip_on_cuda::find_in_driver("cuModuleGetGlobal", &function);
-  if (found != cudaSuccess) return hip_on_cuda::to_hip(found);
-  unsigned long long start = 0;
-  const cudaError_t result = function(&start, bytes, module, name);
-  if (place) *place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(start));
-  return hip_on_cuda::to_hip(result);
+  return hip_on_cuda::find_range("cuModuleGetGlobal", place, bytes, module, name);
 }
 
 MESHMEM_HIP_CALL(hipIpcGetMemHandle, cudaIpcGetMemHandle,

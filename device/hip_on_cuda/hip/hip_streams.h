@@ -20,22 +20,21 @@ enum : unsigned {
   hipEventDisableTiming = cudaEventDisableTiming,
 };
 
-enum hipStreamCaptureMode {
-  hipStreamCaptureModeGlobal = cudaStreamCaptureModeGlobal,
-  hipStreamCaptureModeThreadLocal = cudaStreamCaptureModeThreadLocal,
-  hipStreamCaptureModeRelaxed = cudaStreamCaptureModeRelaxed,
-};
+using hipStreamCaptureMode = cudaStreamCaptureMode;
+constexpr auto hipStreamCaptureModeGlobal = cudaStreamCaptureModeGlobal;
+constexpr auto hipStreamCaptureModeThreadLocal = cudaStreamCaptureModeThreadLocal;
+constexpr auto hipStreamCaptureModeRelaxed = cudaStreamCaptureModeRelaxed;
 
-enum hipStreamCaptureStatus {
-  hipStreamCaptureStatusNone = cudaStreamCaptureStatusNone,
-  hipStreamCaptureStatusActive = cudaStreamCaptureStatusActive,
-  hipStreamCaptureStatusInvalidated = cudaStreamCaptureStatusInvalidated,
-};
+using hipStreamCaptureStatus = cudaStreamCaptureStatus;
+constexpr auto hipStreamCaptureStatusNone = cudaStreamCaptureStatusNone;
+constexpr auto hipStreamCaptureStatusActive = cudaStreamCaptureStatusActive;
+constexpr auto hipStreamCaptureStatusInvalidated = cudaStreamCaptureStatusInvalidated;
 
-enum hipFuncAttribute {
-  hipFuncAttributeMaxDynamicSharedMemorySize = cudaFuncAttributeMaxDynamicSharedMemorySize,
-  hipFuncAttributePreferredSharedMemoryCarveout = cudaFuncAttributePreferredSharedMemoryCarveout,
-};
+using hipFuncAttribute = cudaFuncAttribute;
+constexpr auto hipFuncAttributeMaxDynamicSharedMemorySize =
+    cudaFuncAttributeMaxDynamicSharedMemorySize;
+constexpr auto hipFuncAttributePreferredSharedMemoryCarveout =
+    cudaFuncAttributePreferredSharedMemoryCarveout;
 
 // ---- Streams
 
@@ -62,26 +61,14 @@ MESHMEM_HIP_CALL(hipLaunchHostFunc, cudaLaunchHostFunc,
 
 // ---- Capture and graphs
 
-inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
-  return hip_on_cuda::to_hip(
-      cudaStreamBeginCapture(stream, static_cast<cudaStreamCaptureMode>(mode)));
-}
-inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
-  if (!mode) return hipErrorInvalidValue;
-  auto exchanged = static_cast<cudaStreamCaptureMode>(*mode);
-  const cudaError_t result = cudaThreadExchangeStreamCaptureMode(&exchanged);
-  *mode = static_cast<hipStreamCaptureMode>(exchanged);
-  return hip_on_cuda::to_hip(result);
-}
+MESHMEM_HIP_CALL(hipStreamBeginCapture, cudaStreamBeginCapture,
+                 (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode))
+MESHMEM_HIP_CALL(hipThreadExchangeStreamCaptureMode, cudaThreadExchangeStreamCaptureMode,
+                 (hipStreamCaptureMode * mode), (mode))
 MESHMEM_HIP_CALL(hipStreamEndCapture, cudaStreamEndCapture, (hipStream_t stream, hipGraph_t* graph),
                  (stream, graph))
-inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
-  if (!status) return hipErrorInvalidValue;
-  cudaStreamCaptureStatus found = cudaStreamCaptureStatusNone;
-  const cudaError_t result = cudaStreamIsCapturing(stream, &found);
-  *status = static_cast<hipStreamCaptureStatus>(found);
-  return hip_on_cuda::to_hip(result);
-}
+MESHMEM_HIP_CALL(hipStreamIsCapturing, cudaStreamIsCapturing,
+                 (hipStream_t stream, hipStreamCaptureStatus* status), (stream, status))
 // CUDA 12 took the last three parameters away: it names no node, and writes no log.
 inline hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
                                       hipGraphNode_t* error_node, char* log,
@@ -128,8 +115,8 @@ hipError_t hipLaunchCooperativeKernel(Kernel kernel, dim3 grid, dim3 block, void
 }
 template <typename Kernel>
 hipError_t hipFuncSetAttribute(Kernel kernel, hipFuncAttribute attribute, int value) {
-  return hip_on_cuda::to_hip(cudaFuncSetAttribute(
-      reinterpret_cast<const void*>(kernel), static_cast<cudaFuncAttribute>(attribute), value));
+  return hip_on_cuda::to_hip(
+      cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value));
 }
 template <typename Kernel>
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel kernel,

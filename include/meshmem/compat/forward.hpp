@@ -70,58 +70,16 @@ inline void* allocate_zeroed(size_t count, size_t size) {
 #define MESHMEM_COMPAT_CALLOC(LIBRARY)
 #endif
 
-/* The routines of the host that all such libraries have, with the parameters of OpenSHMEM. */
-#define MESHMEM_COMPAT_HOST_ROUTINES(LIBRARY)                                                     \
-  inline void LIBRARY##_query_thread(int* provided) { shmem_query_thread(provided); }             \
-  inline void LIBRARY##_finalize() { shmem_finalize(); }                                          \
-  inline void LIBRARY##_global_exit(int status) { shmem_global_exit(status); }                    \
-  inline void LIBRARY##_info_get_version(int* major, int* minor) {                                \
-    shmem_info_get_version(major, minor);                                                         \
-  }                                                                                               \
-  inline void LIBRARY##_info_get_name(char* name) { shmem_info_get_name(name); }                  \
-  inline void* LIBRARY##_malloc(size_t size) { return meshmem::compat::allocate(size); }          \
-  inline void* LIBRARY##_align(size_t alignment, size_t size) {                                   \
-    return shmemx_align_with_hints(alignment, size, meshmem::compat::where_allocated());          \
-  }                                                                                               \
-  MESHMEM_COMPAT_CALLOC(LIBRARY)                                                                  \
-  inline void LIBRARY##_free(void* memory) { shmem_free(memory); }                                \
-  inline int LIBRARY##_team_split_strided(shmem_team_t parent, int start, int stride, int size,   \
-                                          const shmem_team_config_t* config, long mask,           \
-                                          shmem_team_t* team) {                                   \
-    return shmem_team_split_strided(parent, start, stride, size, config, mask, team);             \
-  }                                                                                               \
-  inline int LIBRARY##_team_split_2d(                                                             \
-      shmem_team_t parent, int xrange, const shmem_team_config_t* xconfig, long xmask,            \
-      shmem_team_t* xteam, const shmem_team_config_t* yconfig, long ymask, shmem_team_t* yteam) { \
-    return shmem_team_split_2d(parent, xrange, xconfig, xmask, xteam, yconfig, ymask, yteam);     \
-  }                                                                                               \
-  inline void LIBRARY##_team_destroy(shmem_team_t team) { shmem_team_destroy(team); }
-
-/* And those on streams, under a prefix. */
-#define MESHMEM_COMPAT_STREAM_ROUTINES(LIBRARY)                                                 \
-  inline void LIBRARY##_signal_wait_until_on_stream(uint64_t* address, int cmp, uint64_t value, \
-                                                    shmemx_stream_t stream) {                   \
-    shmemx_signal_wait_until_on_stream(address, cmp, value, stream);                            \
-  }                                                                                             \
-  inline void LIBRARY##_quiet_on_stream(shmemx_stream_t stream) {                               \
-    shmemx_quiet_on_stream(stream);                                                             \
-  }                                                                                             \
-  inline void LIBRARY##_barrier_all_on_stream(shmemx_stream_t stream) {                         \
-    shmemx_barrier_all_on_stream(stream);                                                       \
-  }                                                                                             \
-  inline void LIBRARY##_sync_all_on_stream(shmemx_stream_t stream) {                            \
-    shmemx_sync_all_on_stream(stream);                                                          \
-  }
-
-/* The rows of routines without a type that groups of threads call. */
-#define MESHMEM_COMPAT_GROUP_ROUTINES(F)                                            \
-  F(signal_wait_until, , , uint64_t, (uint64_t * address, int cmp, uint64_t value), \
-    (address, cmp, value))                                                          \
-  F(barrier_all, , , void, (), ())                                                  \
-  F(sync_all, , , void, (), ())                                                     \
-  F(team_sync, , , int, (shmem_team_t team), (team))                                \
-  F(fence, , , void, (), ())                                                        \
-  F(quiet, , , void, (), ())
+/* The routines of the host that all such libraries have: FORWARD reads the rows of those that are
+ * this library's under another prefix. */
+#define MESHMEM_COMPAT_HOST_ROUTINES(LIBRARY, FORWARD)                                   \
+  MESHMEM_COMMON_HOST_ROUTINES(FORWARD)                                                  \
+  inline void LIBRARY##_global_exit(int status) { shmem_global_exit(status); }           \
+  inline void* LIBRARY##_malloc(size_t size) { return meshmem::compat::allocate(size); } \
+  inline void* LIBRARY##_align(size_t alignment, size_t size) {                          \
+    return shmemx_align_with_hints(alignment, size, meshmem::compat::where_allocated()); \
+  }                                                                                      \
+  MESHMEM_COMPAT_CALLOC(LIBRARY)
 
 MESHMEM_COMPAT_SIDES void update_signal(uint64_t* address, uint64_t value, int op, int pe) {
   if (op == SHMEM_SIGNAL_ADD)

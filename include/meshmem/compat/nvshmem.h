@@ -87,7 +87,10 @@ inline int nvshmem_init_thread(int requested, int* provided) {
 inline int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config) {
   return shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, config);
 }
-MESHMEM_COMPAT_HOST_ROUTINES(nvshmem)
+#define MESHMEM_COMPAT_HOST(name, op, E, result, params, args) \
+  inline result nvshmem_##name params { return shmem_##name args; }
+MESHMEM_COMPAT_HOST_ROUTINES(nvshmem, MESHMEM_COMPAT_HOST)
+#undef MESHMEM_COMPAT_HOST
 
 /* ---- On both sides, by one thread: RMA, atomics, signals, waits, collectives, order. NVSHMEM has
  * no contexts. */

@@ -220,14 +220,10 @@ MESHMEM_SHORT_REDUCTIONS(MESHMEM_COMPAT_ON_STREAM, bfloat16, void)
     return shmemx_##op##_on_stream MESHMEM_PASS_STREAM args;                \
   }
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_SCATTER_ON_STREAM)
-inline void nvshmemx_signal_op_on_stream(uint64_t* address, uint64_t value, int op, int pe,
-                                         shmemx_stream_t stream) {
-  shmemx_signal_op_on_stream(address, value, op, pe, stream);
-}
-MESHMEM_COMPAT_STREAM_ROUTINES(nvshmemx)
-inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
-  return shmemx_team_sync_on_stream(team, stream);
-}
+#define MESHMEM_COMPAT_STREAM(name, op, E, result, params, args) \
+  inline result nvshmemx_##name params { return shmemx_##name args; }
+MESHMEM_STREAM_ROUTINES(MESHMEM_COMPAT_STREAM)
+#undef MESHMEM_COMPAT_STREAM
 /* A meeting on a stream is a quiet too. */
 inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t stream) {
   return shmemx_team_sync_on_stream(team, stream);
@@ -250,30 +246,21 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
     shmemx_##name##_block args;                                      \
     meshmem::compat::end_block();                                    \
   }
-#define MESHMEM_COMPAT_GROUP_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)              \
-  MESHMEM_IN_##rma(MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, NAME##_, , TYPE, TYPE))             \
-      MESHMEM_IN_##rma(MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_MOVE, NAME##_, , TYPE, TYPE))     \
-          MESHMEM_IN_##amo(MESHMEM_OPS_WAIT_UNTIL(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))           \
-              MESHMEM_IN_##rma(                                                                   \
-                  MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, NAME##_, , TYPE, TYPE))            \
-                  MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_COMPAT_GROUP, NAME##_, TYPE)) \
-                      MESHMEM_IN_##arith(                                                         \
-                          MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))          \
-                          MESHMEM_IN_##logic(                                                     \
-                              MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_GROUP, NAME##_, TYPE))
 #define MESHMEM_COMPAT_GROUP_SIZE(BITS, E, ...)               \
   MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void) \
   MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void)
 #define MESHMEM_COMPAT_GROUP_SCATTER(name, op, E, result, params, args)                          \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##op##_wave args; } \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##op##_block args; }
-MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
-MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_GROUP_TYPE, )
+MESHMEM_KERNEL_TYPES(MESHMEM_GROUP_ROW, MESHMEM_COMPAT_GROUP_MOVE, MESHMEM_COMPAT_GROUP,
+                     MESHMEM_COMPAT_GROUP, MESHMEM_IN)
+MESHMEM_SHORT_FLOATS(MESHMEM_GROUP_ROW, MESHMEM_COMPAT_GROUP_MOVE, MESHMEM_COMPAT_GROUP,
+                     MESHMEM_COMPAT_GROUP, MESHMEM_IN)
 MESHMEM_SIZES(MESHMEM_COMPAT_GROUP_SIZE, )
 MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, , mem, char, void)
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_GROUP_SCATTER)
-MESHMEM_COMPAT_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
+MESHMEM_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
 MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_warp(nvshmem_team_t team) {
   return meshmem::compat::barrier_wave(team);
 }
@@ -329,7 +316,6 @@ MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t te
 }
 #undef MESHMEM_COMPAT_GROUP
 #undef MESHMEM_COMPAT_GROUP_MOVE
-#undef MESHMEM_COMPAT_GROUP_TYPE
 #undef MESHMEM_COMPAT_GROUP_SIZE
 #undef MESHMEM_COMPAT_GROUP_SCATTER
 

@@ -133,7 +133,10 @@ int rocshmem_init_thread(int, int* provided, Communicator communicator) {
 }
 inline void rocshmem_dump_stats() {}
 inline void rocshmem_reset_stats() {}
-MESHMEM_COMPAT_HOST_ROUTINES(rocshmem)
+#define MESHMEM_COMPAT_HOST(name, op, E, result, params, args) \
+  inline result rocshmem_##name params { return shmem_##name args; }
+MESHMEM_COMPAT_HOST_ROUTINES(rocshmem, MESHMEM_COMPAT_HOST)
+#undef MESHMEM_COMPAT_HOST
 inline int rocshmem_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
 }
@@ -294,7 +297,10 @@ MESHMEM_COMPAT_SIDES void rocshmem_ctx_fence(rocshmem_ctx_t ctx, int) { shmem_ct
 MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_COMPAT_ON_STREAM)
 MESHMEM_OPS_MOVE(MESHMEM_COMPAT_ON_STREAM, , mem, char, void)
 #undef MESHMEM_COMPAT_ON_STREAM
-MESHMEM_COMPAT_STREAM_ROUTINES(rocshmem)
+#define MESHMEM_COMPAT_STREAM(name, op, E, result, params, args) \
+  inline result rocshmem_##name params { return shmemx_##name args; }
+MESHMEM_COMMON_STREAM_ROUTINES(MESHMEM_COMPAT_STREAM)
+#undef MESHMEM_COMPAT_STREAM
 /* They do nothing for SHMEM_TEAM_INVALID. A meeting on a stream is a quiet too. */
 inline void rocshmem_team_sync_on_stream(rocshmem_team_t team, shmemx_stream_t stream) {
   if (team != SHMEM_TEAM_INVALID) (void)shmemx_team_sync_on_stream(team, stream);
@@ -412,7 +418,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_TYPE, )
 #undef MESHMEM_COMPAT_SHORT_WIDER
 #undef MESHMEM_COMPAT_SHORT
 MESHMEM_COMPAT_GROUP(signal_fetch, , , uint64_t, (const uint64_t* address), (address))
-MESHMEM_COMPAT_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
+MESHMEM_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
 #undef MESHMEM_COMPAT_GROUP
 #undef MESHMEM_COMPAT_GROUP_CTX
 #undef MESHMEM_COMPAT_GROUP_MOVE

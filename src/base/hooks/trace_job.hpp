@@ -92,7 +92,7 @@ struct TraceJob {
   bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
   // Of the program: where the call is that returns to this address.
-  std::string (*place_of_call)(const void* return_address) = nullptr;
+  std::string (*return_address_text)(const void* return_address) = nullptr;
   std::atomic<NoteWork>* note_work = nullptr;  // valid for as long as the process lives
   const SlowWayCounts* slow_ways = nullptr;    // likewise; of all jobs of the process
   // Whether the stream will call the function, in its order; whether a graph captures it.

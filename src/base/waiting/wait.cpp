@@ -122,7 +122,7 @@ bool Backoff::pause() {
 void Backoff::say(const std::string& what) {
   const std::chrono::nanoseconds since = start_.time_since_epoch();
   if (!shown_) shown_.emplace(static_cast<std::uint64_t>(since.count()));
-  if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = calling_place();
+  if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = program_call_text();
   shown_->say("waits for " + what, caller_.value_or(""));
   say_at_ = Clock::now() + kSayAgain;
 }

@@ -28,7 +28,7 @@ std::array<Recent, 256> recent_sites;
 
 void describe(Site& site, const TraceJob& job, const Place& place) {
   site.routine = place.routine;
-  const std::string text = job.place_of_call(place.caller);
+  const std::string text = job.return_address_text(place.caller);
   site.place[text.copy(site.place, sizeof site.place - 1)] = '\0';
 }
 
