@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/hooks/memory_checker.hpp"
 #include "base/machine/shared_file.hpp"
+#include "base/settings/foreign_variables.hpp"
 #include "base/waiting/wait.hpp"
 #include "device/state.hpp"
 #include "gpu/device_target.hpp"
@@ -27,7 +28,8 @@
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kMostByDefault = std::size_t{kDevicesAreProcessors ? 256 : 1024} << 20;
+// Blocks that fit into the default heap of NVSHMEM and of rocSHMEM fit here.
+constexpr std::size_t kMostByDefault = (std::size_t{1} << 30) + kOnTop;
 
 // Sharing takes more on AMD GPUs: Linux's own driver has no calls for it.
 constexpr const char* kAmdSharing =

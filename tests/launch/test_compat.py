@@ -58,9 +58,17 @@ class OtherVariables(launching.LaunchTest):
                          r"returned NULL before: \d+ of the \d+ bytes of the device heap are free.*"
                          "MESHMEM_DEVICE_HEAP_SIZE sets its size")
 
+    def test_the_default_holds_what_that_of_the_other_library_holds(self):
+        # The machine may have less memory, which bounds the default too.
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if total < 8 << 30:
+            self.skipTest("less than 8 GiB of memory")
+        for way in ("nvshmem", "rocshmem"):
+            self.assert_has(way, (8, 512 * MIB, 4096, 512 * MIB), True)
+
     def test_a_size_above_what_is_the_default(self):
-        self.assert_has("nvshmem", 400 * MIB, False)
-        self.assert_has("nvshmem", 400 * MIB, True, NVSHMEM_SYMMETRIC_SIZE="0.5g")
+        self.assert_has("nvshmem", 1100 * MIB, False)
+        self.assert_has("nvshmem", 1100 * MIB, True, NVSHMEM_SYMMETRIC_SIZE="1.5g")
 
     def test_programs_under_other_names_do_not_read_it(self):
         for way, name in (("shmem", "NVSHMEM_SYMMETRIC_SIZE"), ("shmem", "ROCSHMEM_HEAP_SIZE"),

@@ -97,8 +97,8 @@ X(MESHMEM_DEVICE, device, optional_count, std::nullopt,
   "already current if that is not 0, else the PE's number modulo the number of devices.")
 X(MESHMEM_DEVICE_HEAP_SIZE, device_heap_size, optional_heap_size, std::nullopt,
   "Bytes of device memory for each PE's device heap; 0 does without devices. Unset: half of the "
-  "device's free memory in equal shares for the PEs that use it, at most 1 GiB (256 MiB of address "
-  "space on the cpu target).")
+  "device's free memory in equal shares for the PEs that use it, at most 1040 MiB. On the cpu "
+  "target it is address space: memory is taken only when touched.")
 X(MESHMEM_REGISTER_HOST_HEAP, register_host_heap, boolean, false,
   "Make the host heaps of all PEs reachable for kernels even if they are more than 4 GiB together; "
   "the GPU's driver then takes all of that memory at once.")
