@@ -40,7 +40,15 @@ constexpr microseconds kPausesBesideCollectives{20};
 
 Proxy* awake;  // there is one in a process
 
-constexpr const char* kRoutine = "a routine called in a kernel or on a stream";
+// They stand where other callers name their routine: a command says only what is to be done.
+constexpr const char* kPut = "a put in a kernel or on a stream";
+constexpr const char* kGet = "a get in a kernel or on a stream";
+constexpr const char* kPutBlocks = "a strided put in a kernel or on a stream";
+constexpr const char* kGetBlocks = "a strided get in a kernel or on a stream";
+constexpr const char* kAtomic = "an atomic operation in a kernel or on a stream";
+constexpr const char* kSignal = "a signal in a kernel or on a stream";
+constexpr const char* kPutSignal = "a put with a signal in a kernel or on a stream";
+constexpr const char* kFence = "a fence in a kernel or on a stream";
 
 std::byte* address_in(std::uint64_t word) { return reinterpret_cast<std::byte*>(word); }
 
@@ -58,12 +66,12 @@ void put_signal(const ProxyCommand& command, const void* source, std::size_t byt
   const int pe = static_cast<int>(command.pe);
   auto* signal = reinterpret_cast<std::uint64_t*>(command.word[0]);
   std::byte* dest = address_in(command.word[2]);
-  if (one_sided::try_put_signal(kRoutine, dest, source, bytes,
+  if (one_sided::try_put_signal(kPutSignal, dest, source, bytes,
                                 {signal, command.word[1], command.detail}, pe))
     return;
-  if (bytes > 0) one_sided::put(kRoutine, dest, source, bytes, pe);
-  order_pending(kRoutine);
-  one_sided::signal(kRoutine, signal, command.word[1], command.detail, pe);
+  if (bytes > 0) one_sided::put(kPutSignal, dest, source, bytes, pe);
+  order_pending(kPutSignal);
+  one_sided::signal(kPutSignal, signal, command.word[1], command.detail, pe);
 }
 
 // Gives a command that has no answer to the transport.
@@ -72,29 +80,29 @@ void issue(const ProxyCommand& command) {
   std::byte* first = address_in(command.word[0]);
   switch (command.op) {
     case ProxyOp::put:
-      return one_sided::put(kRoutine, first, address_in(command.word[1]), command.word[2], pe);
+      return one_sided::put(kPut, first, address_in(command.word[1]), command.word[2], pe);
     case ProxyOp::put_inline:
-      return one_sided::put(kRoutine, first, command.word + 1, command.length, pe);
+      return one_sided::put(kPut, first, command.word + 1, command.length, pe);
     case ProxyOp::get:
-      return one_sided::get(kRoutine, first, address_in(command.word[1]), command.word[2], pe);
+      return one_sided::get(kGet, first, address_in(command.word[1]), command.word[2], pe);
     case ProxyOp::put_blocks:
-      return one_sided::put_blocks(kRoutine, first, address_in(command.word[1]), blocks_of(command),
-                                   pe);
+      return one_sided::put_blocks(kPutBlocks, first, address_in(command.word[1]),
+                                   blocks_of(command), pe);
     case ProxyOp::get_blocks:
-      return one_sided::get_blocks(kRoutine, first, address_in(command.word[1]), blocks_of(command),
-                                   pe);
+      return one_sided::get_blocks(kGetBlocks, first, address_in(command.word[1]),
+                                   blocks_of(command), pe);
     case ProxyOp::atomic:
-      one_sided::atomic(kRoutine, first, request_of(command, false), pe);
+      one_sided::atomic(kAtomic, first, request_of(command, false), pe);
       return;
     case ProxyOp::signal:
-      return one_sided::signal(kRoutine, reinterpret_cast<std::uint64_t*>(first), command.word[1],
+      return one_sided::signal(kSignal, reinterpret_cast<std::uint64_t*>(first), command.word[1],
                                command.detail, pe);
     case ProxyOp::put_signal:
       return put_signal(command, address_in(command.word[3]), command.word[4]);
     case ProxyOp::put_signal_inline:
       return put_signal(command, command.word + 3, command.length);
     case ProxyOp::fence:
-      return order_pending(kRoutine);
+      return order_pending(kFence);
     default:
       fatal("a kernel has written over the commands of the proxy (operation {})",
             static_cast<int>(command.op));
@@ -225,12 +233,12 @@ void Proxy::execute(const ProxyCommand& command) {
   switch (command.op) {
     case ProxyOp::load: {
       Pending& answer = pending_.emplace_back(Pending{command.word[1], 0});
-      return one_sided::get_nbi(kRoutine, &answer.value, address_in(command.word[0]),
-                                command.length, pe);
+      return one_sided::get_nbi(kGet, &answer.value, address_in(command.word[0]), command.length,
+                                pe);
     }
     case ProxyOp::fetch: {
       Pending& answer = pending_.emplace_back(Pending{command.word[3], 0});
-      return one_sided::fetch_nbi(kRoutine, address_in(command.word[0]), request_of(command, true),
+      return one_sided::fetch_nbi(kAtomic, address_in(command.word[0]), request_of(command, true),
                                   pe, &answer.value);
     }
     default:

@@ -49,6 +49,14 @@ static int next_pe(void) { return (shmem_my_pe() + 1) % shmem_n_pes(); }
 static void send_device_memory(void) { shmem_long_put(heap, device, kElems, next_pe()); }
 static void send_to_device_memory(void) { shmem_long_put(device, heap, kElems, next_pe()); }
 static void get_device_memory(void) { shmem_long_get(heap, device, kElems, next_pe()); }
+static void send_on_stream(void) {
+  shmemx_putmem_on_stream(heap, device, sizeof *heap, next_pe(), NULL);
+  shmemx_quiet_on_stream(NULL);
+}
+static void get_on_stream(void) {
+  shmemx_getmem_on_stream(heap, device, sizeof *heap, next_pe(), NULL);
+  shmemx_quiet_on_stream(NULL);
+}
 static void send_blocks(void) { shmem_long_iput(device, heap, 2, 1, kElems, next_pe()); }
 static void get_blocks(void) { shmem_long_iget(heap, device, 1, 2, kElems, next_pe()); }
 static void send_large_blocks(void) {
@@ -96,6 +104,8 @@ static const struct {
     {"send_device_memory", send_device_memory},
     {"send_to_device_memory", send_to_device_memory},
     {"get_device_memory", get_device_memory},
+    {"send_on_stream", send_on_stream},
+    {"get_on_stream", get_on_stream},
     {"send_blocks", send_blocks},
     {"get_blocks", get_blocks},
     {"send_large_blocks", send_large_blocks},

@@ -36,6 +36,10 @@ ROWS = [
     ("transfer_through_host", "shmem_long_get", "get_device_memory", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_iput", "send_blocks", BETWEEN_MACHINES, {}),
     ("transfer_through_host", "shmem_long_iget", "get_blocks", BETWEEN_MACHINES, {}),
+    ("transfer_through_host", "a put in a kernel or on a stream", "send_on_stream",
+     BETWEEN_MACHINES, {}),
+    ("transfer_through_host", "a get in a kernel or on a stream", "get_on_stream",
+     BETWEEN_MACHINES, {}),
     ("block_by_block", "shmem_long_iput", "send_blocks", ON_ONE_MACHINE, UNREACHED_DEVICES),
     ("block_by_block", "shmem_long_iget", "get_blocks", ON_ONE_MACHINE, UNREACHED_DEVICES),
     ("store_by_kernel", "shmem_long_p", "store", ON_ONE_MACHINE, {}),
@@ -84,8 +88,8 @@ class SlowWays(launching.LaunchTest):
         lines = [line for line in result.err.splitlines() if "slow way" in line]
         for line in lines:
             self.assertRegex(
-                line, r"^meshmem: PE \d+ \(.*\): \w+ takes a slow way \(\w+\): [^;]+; [^;]+$")
-        return sorted(re.search(r"PE (\d+) .*: (\w+) takes a slow way \((\w+)\)", line).groups()
+                line, r"^meshmem: PE \d+ \(.*?\): [\w ]+ takes a slow way \(\w+\): [^;]+; [^;]+$")
+        return sorted(re.search(r"PE (\d+) .*?: ([\w ]+) takes a slow way \((\w+)\)", line).groups()
                       for line in lines)
 
     def test_each_kind_is_said_once_by_each_pe(self):
