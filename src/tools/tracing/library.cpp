@@ -149,7 +149,10 @@ void close_trace() {
 }
 
 void leave_trace() {
-  if (part_fd() >= 0) count_slow_ways();
+  if (part_fd() >= 0) {
+    count_slow_ways();
+    note_moment();  // until then the calls under way have lasted
+  }
   say_what_is_left();
 }
 
