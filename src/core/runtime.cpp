@@ -100,7 +100,7 @@ std::optional<std::string> Runtime::read_settings(NamesOf names) {
 void Runtime::connect() {
   job_.join(environment_);
   if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
-  explain_kernel_faults();
+  explain_faults();
   disconnect_at_exit();
   to_abandon = this;
   job_.connect(environment_, tuning_);
