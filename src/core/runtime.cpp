@@ -163,7 +163,7 @@ void Runtime::open() {
 }
 
 void Runtime::open_host_heap() {
-  watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap());
+  watch_blocks(has(environment_.check, Check::calls) ? &heap_ : nullptr, &device_heap());
   heap_.open(reinterpret_cast<std::byte*>(job_.heap().base), job_.facts().heap_bytes(),
              job_.facts().heap_alignment, job_.gap(), kBelowHeap);
 }
