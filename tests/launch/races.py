@@ -49,7 +49,7 @@ MISTAKES = {
 # Mistakes that end the job, by the routine that says so and what it says.
 REFUSED = {
     "negative_count": ("shmem_long_put", r"-24\?"),
-    "negative_stride": ("shmem_long_iput", r"-3\?|-1"),
+    "negative_stride": ("shmem_long_iput", r"-3\?"),
     "negative_reduction": ("shmem_long_sum_reduce", r"-3\?"),
     "destroyed_team": ("shmem_team_sync", "is not a team"),
     "destroyed_context": ("shmem_ctx_long_p", "the context has been destroyed"),

@@ -35,11 +35,10 @@ static void put_get(void) {
 static void often(void) {
   for (int i = 0; i < 10; ++i) {
     if (me == 0) shmem_long_p(heap, 1, 1);
-    if (me == 1) (void)shmem_long_g(heap, 1);
     barrier_if_right();
-    shmem_sync_all();
+    if (me == 1) (void)shmem_long_g(heap, 1);
+    shmem_barrier_all();
   }
-  shmem_barrier_all();
 }
 static void p_g(void) {
   if (me == 0) shmem_long_p(heap, 1, 1);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static long flag, lock;
-static long flags[4];
+static long flags[4], locks[2];
 static volatile sig_atomic_t told;
 
 static void on_signal(int number) {
@@ -105,7 +105,6 @@ static void* outlast(void* unused) {
 // All PEs wait, for each other's locks (0), in different teams (1), for a value that nobody stores
 // (2), or for one that a thread of PE 1 will store (3).
 static void deadlock(int how) {
-  static long locks[2];
   shmem_team_t teams[2];
   pthread_t thread;
   const int me = shmem_my_pe(), n = shmem_n_pes();
