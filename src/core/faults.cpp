@@ -57,6 +57,8 @@ std::uintptr_t stack_pointer(const void* context) {
   return static_cast<std::uintptr_t>(registers.gregs[REG_RSP]);
 #elif defined(__aarch64__)
   return registers.sp;
+#else
+#error "which register is the stack pointer on this processor?"
 #endif
 }
 
