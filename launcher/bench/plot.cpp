@@ -140,13 +140,14 @@ std::string draw_panel(const std::vector<Curve>& curves, const Panel& panel) {
         panel.x, y_of(tick), panel.x + kPanelWidth, panel.x - 8, y_of(tick) + 4, tick);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string line, markers, there, back;  // there and back: around the band of all runs
-    const auto place = [&](const Point& point, double us) {
-      return fmt::format("{:.1f} {:.1f}", x_of(point.bytes), y_of(panel.value(point.bytes, us)));
+    const auto place = [&](bool is_first, const Point& point, double us) {
+      return fmt::format("{}{:.1f} {:.1f}", is_first ? "M" : "L", x_of(point.bytes),
+                         y_of(panel.value(point.bytes, us)));
     };
     for (const Point& point : curves[i].points) {
-      line += (line.empty() ? "M" : "L") + place(point, point.us);
-      there += (there.empty() ? "M" : "L") + place(point, point.least_us);
-      back = "L" + place(point, point.most_us) + back;
+      line += place(line.empty(), point, point.us);
+      there += place(there.empty(), point, point.least_us);
+      back.insert(0, place(false, point, point.most_us));
       markers += marker(i, x_of(point.bytes), y_of(panel.value(point.bytes, point.us)));
     }
     text += fmt::format(
