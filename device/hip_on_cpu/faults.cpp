@@ -39,6 +39,7 @@ constexpr Fault kFaults[] = {
 
 std::atomic<void (*)()> called_at_faults{nullptr};
 std::atomic<void (*)(const void*)> called_at_bad_addresses{nullptr};
+std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_host{nullptr};
 
 // Runs in signal handlers: snprintf of numbers and names takes no lock and no memory. `address`:
 // the bad address that the kernel has used, if it is known.
@@ -82,7 +83,10 @@ void print_fault(const Fault& fault, const siginfo_t& about) {
   print_place(what, has_address ? &address : nullptr);
 }
 
-void handle(int number, siginfo_t* about, void*) {
+void handle(int number, siginfo_t* about, void* context) {
+  auto* const host = handler_of_host.load();
+  if (host && !in_kernel() && (number == SIGSEGV || number == SIGBUS))
+    return host(number, about, context);
   if (in_kernel() && is_first()) {
     for (const Fault& fault : kFaults) {
       if (fault.signal == number) print_fault(fault, *about);
@@ -95,7 +99,9 @@ void handle(int number, siginfo_t* about, void*) {
 
 void install(int number) {
   struct sigaction action;
-  if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  if (sigaction(number, nullptr, &action) != 0) return;
+  const bool is_of_host = action.sa_flags & SA_SIGINFO && action.sa_sigaction == handler_of_host;
+  if (action.sa_handler != SIG_DFL && !is_of_host) return;
   std::memset(&action, 0, sizeof(action));
   action.sa_sigaction = handle;
   action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_NODEFER);
@@ -128,6 +134,8 @@ struct SignalStack {
 }  // namespace
 
 void call_at_faults(void (*function)()) { called_at_faults = function; }
+
+void call_at_faults_of_host(void (*handler)(int, siginfo_t*, void*)) { handler_of_host = handler; }
 
 void call_at_bad_addresses(void (*function)(const void* address)) {
   called_at_bad_addresses = function;

@@ -53,11 +53,13 @@ std::string size_label(double bytes) {
   return fmt::format("{:g}{}", bytes, suffix);
 }
 
-// A panel at x pixels; value() is what it shows of a point.
+// Returns the figure that a panel shows of a size that took so long.
+using Value = double (*)(double bytes, double us);
+
 struct Panel {
-  double x;
+  double x;  // pixels
   const char* title;
-  double (*value)(const Point& point);
+  Value value;
 };
 
 // A logarithmic axis: where values lie along it, from 0 to 1.
@@ -67,20 +69,20 @@ struct Axis {
   double place(double value) const { return std::log(value / low) / std::log(high / low); }
 };
 
-std::pair<double, double> range_of(const std::vector<Curve>& curves,
-                                   double (*value)(const Point&)) {
+std::pair<double, double> range_of(const std::vector<Curve>& curves, Value value) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (const Curve& curve : curves)
-    for (const Point& point : curve.points) {
-      least = std::min(least, value(point));
-      most = std::max(most, value(point));
-    }
+    for (const Point& point : curve.points)
+      for (const double us : {point.us, point.least_us, point.most_us}) {
+        least = std::min(least, value(point.bytes, us));
+        most = std::max(most, value(point.bytes, us));
+      }
   return {least, most};
 }
 
 // Ticks are at powers of two.
 Axis axis_of_sizes(const std::vector<Curve>& curves) {
-  const auto [least, most] = range_of(curves, [](const Point& point) { return point.bytes; });
+  const auto [least, most] = range_of(curves, [](double bytes, double) { return bytes; });
   const int first = static_cast<int>(std::floor(std::log2(least)));
   const int last = std::max(static_cast<int>(std::ceil(std::log2(most))), first + 1);
   Axis axis{std::exp2(first - 0.3), std::exp2(last + 0.3)};
@@ -90,7 +92,7 @@ Axis axis_of_sizes(const std::vector<Curve>& curves) {
 }
 
 // Ticks are at powers of ten, and with few of these at 2 and 5 of each too.
-Axis axis_of_values(const std::vector<Curve>& curves, double (*value)(const Point&)) {
+Axis axis_of_values(const std::vector<Curve>& curves, Value value) {
   const auto [least, most] = range_of(curves, value);
   const double margin = most / least < 2 ? 1.6 : std::pow(most / least, 0.06) * 1.05;
   Axis axis{least / margin, most * margin};
@@ -137,14 +139,22 @@ std::string draw_panel(const std::vector<Curve>& curves, const Panel& panel) {
         "<text x='{3}' y='{4:.1f}' text-anchor='end'>{5:g}</text>\n",
         panel.x, y_of(tick), panel.x + kPanelWidth, panel.x - 8, y_of(tick) + 4, tick);
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    std::string line, markers;
+    std::string line, markers, there, back;  // there and back: around the band of all runs
+    const auto place = [&](bool is_first, const Point& point, double us) {
+      return fmt::format("{}{:.1f} {:.1f}", is_first ? "M" : "L", x_of(point.bytes),
+                         y_of(panel.value(point.bytes, us)));
+    };
     for (const Point& point : curves[i].points) {
-      const double x = x_of(point.bytes), y = y_of(panel.value(point));
-      line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", x, y);
-      markers += marker(i, x, y);
+      line += place(line.empty(), point, point.us);
+      there += place(there.empty(), point, point.least_us);
+      back.insert(0, place(false, point, point.most_us));
+      markers += marker(i, x_of(point.bytes), y_of(panel.value(point.bytes, point.us)));
     }
-    text += fmt::format("<path d='{}' fill='none' {}/>\n{}", line,
-                        line_style(i, curves[i].is_beside), markers);
+    text += fmt::format(
+        "<path class='band' d='{}{}Z' fill='{}' opacity='0.15'/>\n"
+        "<path d='{}' fill='none' {}/>\n{}",
+        there, back, kColors[i % kColors.size()], line, line_style(i, curves[i].is_beside),
+        markers);
   }
   return text;
 }
@@ -184,7 +194,7 @@ std::string draw(const std::string& title, const std::string& subtitle,
   std::size_t letters = 0;
   for (Curve curve : curves) {
     std::erase_if(curve.points,
-                  [](const Point& point) { return point.bytes <= 0 || point.us <= 0; });
+                  [](const Point& point) { return point.bytes <= 0 || point.least_us <= 0; });
     if (curve.points.empty()) continue;
     letters = std::max(letters, curve.label.size());
     drawn.push_back(std::move(curve));
@@ -203,10 +213,10 @@ std::string draw(const std::string& title, const std::string& subtitle,
       "<text x='{2}' y='26' font-size='16' font-weight='bold'>{3}</text>\n"
       "<text x='{2}' y='46' fill='#555'>{4}</text>\n",
       width, height, kLeft, escape(title), escape(subtitle));
-  text += draw_panel(
-      drawn, {kLeft, "Time of one operation (us)", [](const Point& point) { return point.us; }});
+  text += draw_panel(drawn,
+                     {kLeft, "Time of one operation (us)", [](double, double us) { return us; }});
   text += draw_panel(drawn, {kLeft + kPanelWidth + kBetween, "Bandwidth (MB/s)",
-                             [](const Point& point) { return point.bytes / point.us; }});
+                             [](double bytes, double us) { return bytes / us; }});
   return text + draw_legend(drawn, legend) + "</svg>\n";
 }
 
@@ -234,7 +244,10 @@ std::vector<Curve> read_curves(const std::string& path) {
     auto curve = std::find_if(curves.begin(), curves.end(),
                               [&](const Curve& known) { return known.label == label; });
     if (curve == curves.end()) curve = curves.insert(curve, {label, true, {}});
-    curve->points.push_back({number_in(row["bytes"]), number_in(row["us"])});
+    Point point{number_in(row["bytes"]), number_in(row["us"])};
+    if (!row["min_us"].empty()) point.least_us = number_in(row["min_us"]);
+    if (!row["max_us"].empty()) point.most_us = number_in(row["max_us"]);
+    curve->points.push_back(point);
   }
   if (curves.empty()) throw std::runtime_error("it has no figures");
   return curves;

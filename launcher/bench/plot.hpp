@@ -14,6 +14,7 @@ namespace meshmem::bench {
 struct Point {
   double bytes;
   double us;
+  double least_us = us, most_us = us;  // of several runs, whose median `us` is
 };
 
 struct Curve {
@@ -27,8 +28,8 @@ std::string draw(const std::string& title, const std::string& subtitle,
                  const std::vector<Curve>& curves);
 
 // The curves of a CSV file, one an operation and caller, in the file's order. It has a head with
-// the names bytes and us at least, as --csv has; lines that begin with # are left out. Throws
-// std::runtime_error with what is wrong with it.
+// the names bytes and us at least, as --csv has, and may have min_us and max_us. Lines that begin
+// with # are left out. Throws std::runtime_error with what is wrong with it.
 std::vector<Curve> read_curves(const std::string& path);
 
 }  // namespace meshmem::bench

@@ -4,9 +4,11 @@
 // all-reduce multiplies it by 2 (n - 1) / n, what each PE must send and receive at least.
 #include "bench/report.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <ctime>
 
 #include "bench/joint_steps.hpp"
 
@@ -63,7 +65,10 @@ void Report::begin(const Operation& operation, int n, int peer) {
   std::string what = fmt::format("{} from {}, {} memory", operation.name, name_of(options_.caller),
                                  memory_of(options_));
   if (operation.is_typed()) what += fmt::format(", {} {}", operation.type, operation.op);
-  what += peer >= 0 ? fmt::format(", PE 0 and PE {}", peer) : fmt::format(", {} PEs", n);
+  if (peer == 0)
+    what += ", PE 0 with itself";
+  else
+    what += peer > 0 ? fmt::format(", PE 0 and PE {}", peer) : fmt::format(", {} PEs", n);
   fmt::print("# {}\n# {:>10} {:>12} {:>10} {:>10} {:>16} {:>10} {:>14} {:>8}\n", what, "Size",
              "Latency (us)", "Min (us)", "Max (us)", "Bandwidth (MB/s)", "Bus (MB/s)", "Rate (1/s)",
              "Wrong");
@@ -113,7 +118,8 @@ void Report::write_json(const std::vector<Field>& fields) {
 
 void Report::add(const Figure& figure) {
   if (!writes_) return;
-  curves_.back().points.push_back({static_cast<double>(figure.bytes), figure.us.median});
+  curves_.back().points.push_back(
+      {static_cast<double>(figure.bytes), figure.us.median, figure.us.least, figure.us.most});
   const std::vector<Field> row = fields(figure);
   if (options_.csv) {
     std::string names, values;
@@ -151,7 +157,11 @@ void Report::close_plot() {
   std::vector<Curve> all = curves_;
   all.insert(all.end(), beside_.begin(), beside_.end());
   try {
-    plot_ << draw(title, fmt::format("meshmem {}: {}", MESHMEM_VERSION, nodes_), all);
+    plot_ << draw(
+        title,
+        fmt::format("meshmem {}, {:%F}: {}; bands: least to most of {} runs", MESHMEM_VERSION,
+                    fmt::localtime(std::time(nullptr)), nodes_, options_.runs),
+        all);
   } catch (const std::exception& error) {
     fail(fmt::format("{} is not drawn: {}", options_.plot, error.what()));
   }

@@ -15,6 +15,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/machine/machine.hpp"
@@ -35,19 +36,33 @@ namespace {
 
 constexpr int kUsageError = 2;
 
+// The output is rows under headings: as text, or as one array of JSON.
+bool rows_are_json = false;
+std::string heading;
+
+void print_heading(std::string_view name, std::string_view remark = "") {
+  heading = name;
+  if (!rows_are_json) fmt::print("\n{}{}\n", name, remark);
+}
+
 void print_row(std::string_view name, std::string_view value) {
-  fmt::print("  {:<30}  {}\n", name, value);
+  if (!rows_are_json) return fmt::print("  {:<30}  {}\n", name, value);
+  static const char* separator = "[";
+  fmt::print("{}\n {{\"heading\": {}, \"name\": {}, \"value\": {}}}", std::exchange(separator, ","),
+             doctor::json_text(heading), doctor::json_text(name), doctor::json_text(value));
 }
 
 void print_build() {
-  fmt::print("meshmem {}, an OpenSHMEM 1.6 runtime\n\nBuild\n", MESHMEM_VERSION);
+  if (!rows_are_json) fmt::print("meshmem {}, an OpenSHMEM 1.6 runtime\n", MESHMEM_VERSION);
+  print_heading("Build");
+  print_row("version", MESHMEM_VERSION);
   print_row("target", MESHMEM_TARGET);
   print_row("compiler", MESHMEM_COMPILER);
   print_row("flags", MESHMEM_COMPILER_FLAGS);
 }
 
 void print_machine() {
-  fmt::print("\nMachine\n");
+  print_heading("Machine");
   const std::vector<int> cpus = allowed_cpus();
   print_row("cores", fmt::format("{} ({})", cpus.size(), ranges_text(cpus)));
   const double quota = cpu_quota();
@@ -133,7 +148,7 @@ void print_devices() {
 void print_kfd_topology() {
   const std::vector<KfdGpu> gpus = read_kfd_topology(kKfdNodes);
   if (gpus.empty()) return;
-  fmt::print("\nAMD GPUs (nodes of the kernel driver)\n");
+  print_heading("AMD GPUs", " (nodes of the kernel driver)");
   for (const KfdGpu& gpu : gpus) {
     print_row(fmt::format("node {}", gpu.node), describe(gpu));
     print_row("  reaches node", links_of(gpu, gpus));
@@ -141,7 +156,7 @@ void print_kfd_topology() {
 }
 
 void print_environment() {
-  fmt::print("\nEnvironment (--environment explains it)\n");
+  print_heading("Environment", " (--environment explains it)");
   for (const Variable& variable : environment_variables()) {
     const char* value = std::getenv(variable.name.c_str());
     const char* old_value = variable.alias.empty() ? nullptr : std::getenv(variable.alias.c_str());
@@ -181,7 +196,7 @@ int run(int argc, char** argv) {
   CLI::App app("Shows the build, this machine's devices and networks, and the environment.",
                "meshmem-info");
   bool explain = false, markdown = false;
-  bool doctor = false, as_json = false;
+  bool doctor = false;
   std::string root = "/";
   app.set_version_flag("--version", std::string("meshmem ") + MESHMEM_VERSION);
   auto* explain_flag = app.add_flag("--environment", explain, "Explain the environment variables");
@@ -190,7 +205,8 @@ int run(int argc, char** argv) {
   auto* doctor_flag =
       app.add_flag("--doctor", doctor, "Check the machine, and say how to fix problems")
           ->excludes("--environment", "--environment-markdown");
-  app.add_flag("--json", as_json, "With --doctor: print JSON")->needs(doctor_flag);
+  app.add_flag("--json", rows_are_json, "Print JSON")
+      ->excludes("--environment", "--environment-markdown");
   app.add_option("--root", root, "With --doctor: a folder that is checked as if it were /")
       ->needs(doctor_flag)
       ->check(CLI::ExistingDirectory)
@@ -210,18 +226,19 @@ int run(int argc, char** argv) {
   } else if (markdown) {
     std::fputs(environment_markdown().c_str(), stdout);
   } else if (doctor) {
-    status = run_doctor(root, as_json);
+    status = run_doctor(root, rows_are_json);
   } else {
     const std::vector<NetworkRow> networks = ask_networks();
     print_build();
     print_machine();
-    fmt::print("\nDevices (of this machine's PEs, without a choice by the program)\n");
+    print_heading("Devices", " (of this machine's PEs, without a choice by the program)");
     print_devices();
     if (std::string_view(MESHMEM_TARGET) == "hip") print_kfd_topology();
-    fmt::print("\nNetworks (of jobs over several machines)\n");
+    print_heading("Networks", " (of jobs over several machines)");
     for (const NetworkRow& row : networks) print_row(row.name, row.about);
     print_row("device memory", "staged: copied through pinned memory of the host");
     print_environment();
+    if (rows_are_json) fmt::print("\n]\n");
     status = report_mistakes();
   }
   return close_standard_output("meshmem-info", status);

@@ -81,11 +81,12 @@ extern "C" MESHMEM_VISIBLE void shmemx_start_under_names_of(int library) {
 }
 
 MESHMEM_ENTRY(void, init, (void)) {
-  if (const auto error = start_or_say_why("shmem_init")) fail_together("shmem_init: " + *error);
+  if (const auto error = start_or_say_why("shmem_init", SHMEM_THREAD_SINGLE))
+    fail_together("shmem_init: " + *error);
 }
 
-MESHMEM_ENTRY(int, init_thread, (int, int* provided)) {
-  if (const auto error = start_or_say_why("shmem_init_thread")) {
+MESHMEM_ENTRY(int, init_thread, (int requested, int* provided)) {
+  if (const auto error = start_or_say_why("shmem_init_thread", requested)) {
     print_line("shmem_init_thread: " + *error);
     return 1;
   }
@@ -105,7 +106,8 @@ MESHMEM_ENTRY(void, finalize, (void)) {
 MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
   static std::atomic<bool> is_first{true};
   if (!is_first.exchange(false)) return;
-  if (const auto error = start_or_say_why("start_pes")) fail_together("start_pes: " + *error);
+  if (const auto error = start_or_say_why("start_pes", SHMEM_THREAD_SINGLE))
+    fail_together("start_pes: " + *error);
   on_exit(
       [](int status, void*) {
         if (status == 0 && !is_child_of_pe() && runtime().is_active())

@@ -42,7 +42,8 @@ std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
 }
 
 int start_in_place(const char* routine, int rank, int nranks) {
-  if (const auto error = start_or_say_why(routine)) return refuse(routine, *error);
+  if (const auto error = start_or_say_why(routine, SHMEM_THREAD_MULTIPLE))
+    return refuse(routine, *error);
   const Job& job = joined_job();
   if (rank == job.pe && nranks == job.n_pes) return 0;
   return refuse(routine,

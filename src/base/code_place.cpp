@@ -12,6 +12,7 @@
 #include <unwind.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <initializer_list>
 #include <string_view>
@@ -77,13 +78,24 @@ void take_name(void* data, std::uintptr_t, const char* name, std::uintptr_t, std
 
 void ignore_error(void*, const char*, int) {}
 
+std::atomic<backtrace_state*> used_state{nullptr};
+
 // Takes its memory from the system.
 std::vector<CodePlace> look_up(std::uintptr_t address, CodePlace& common) {
   static backtrace_state* const state = backtrace_create_state(nullptr, 1, ignore_error, nullptr);
+  used_state = state;
   Found found{common};
   backtrace_pcinfo(state, address, add_place, ignore_error, &found);
   backtrace_syminfo(state, address, take_name, ignore_error, &common.function);
   return std::move(found.places);
+}
+
+void take_variable(void* data, std::uintptr_t address, const char* name, std::uintptr_t begin,
+                   std::uintptr_t) {
+  if (!name) return;
+  std::string& text = *static_cast<std::string*>(data);
+  text = readable_name(name);
+  if (address != begin) text += fmt::format(" + {:#x}", address - begin);
 }
 
 #else
@@ -103,9 +115,14 @@ struct Frames {
   std::string text = "the stack, innermost call first:";
   int number = 0;
 };
+constexpr int kMostFrames = 40;  // a stack that is full has very many
 
 _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
   Frames& frames = *static_cast<Frames*>(argument);
+  int was_interrupted = 0;
+  _Unwind_GetIPInfo(context, &was_interrupted);
+  if (was_interrupted) frames = {};
+  if (frames.number >= kMostFrames) return _URC_END_OF_STACK;
   const std::uintptr_t address = address_of_call(context);
   for (const CodePlace& place : functions_at(address))
     frames.text += fmt::format("\n  #{:<2} {:#014x} {}", frames.number++, address, place.text());
@@ -174,6 +191,16 @@ std::vector<CodePlace> functions_at(std::uintptr_t address) {
   if (places.empty()) return {common};
   if (places.back().function.empty()) places.back().function = common.function;
   return places;
+}
+
+std::string variable_at(const void* address) {
+  std::string text;
+#if MESHMEM_HAS_BACKTRACE
+  if (backtrace_state* const state = used_state)
+    backtrace_syminfo(state, reinterpret_cast<std::uintptr_t>(address), take_variable, ignore_error,
+                      &text);
+#endif
+  return text;
 }
 
 std::string stack_text() {

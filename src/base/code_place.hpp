@@ -28,7 +28,12 @@ struct CodePlace {
 // file has this address.
 std::vector<CodePlace> functions_at(std::uintptr_t address);
 
-// The stack: a line for each call, innermost first.
+// The variable at `address`, as in "flags + 0x8"; "" if it is not known, or if no place of the
+// program has been looked up before, which reads its debug information.
+std::string variable_at(const void* address);
+
+// The stack: a line for each call, innermost first. In a handler of signals it begins with the
+// function that was interrupted.
 std::string stack_text();
 
 // Where the program called the library, as in "exchange_halos at heat.c:42". "" if no function of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stack and the core file of a PE that fails under MESHMEM_ABORT=core, and the line about a
-// failed allocation whose NULL a kernel has used.
+// The stack and the core file of a PE that fails under MESHMEM_ABORT=core. Also says what a bad
+// address of the host is, and names the failed allocation whose NULL a kernel has used.
 // Invariant: the launcher sees a PE that was killed by a signal, and ends the others. Called by
 // start-up, once it is known who starts this process.
 #ifndef MESHMEM_CORE_FAULTS_HPP_
@@ -15,9 +15,11 @@ class SymmetricHeap;
 // holds in the core file. The heap lives as long as the process.
 void end_by_core_files(SymmetricHeap& heap);
 
-// From now on a line about a failed allocation follows the line about a kernel's bad address, if
-// the kernel has used the NULL of that allocation. GPUs end their kernels themselves.
-void explain_kernel_faults();
+// From now on a bad address of the host ends the process with a line about the address and the
+// stack, unless the program handles such signals. Also, a line about a failed allocation follows
+// the line about a kernel's bad address, if the kernel has used the NULL of that allocation. GPUs
+// end their kernels themselves.
+void explain_faults();
 
 }  // namespace meshmem
 

@@ -102,7 +102,7 @@ std::string Lock::holder_text() const {
   return "which nobody holds";
 }
 
-std::string Lock::text() const { return fmt::format("the lock at {}", static_cast<void*>(lock_)); }
+std::string Lock::text() const { return fmt::format("the lock at {}", place_text(map_, lock_)); }
 
 void Lock::refuse_second() const {
   fatal("{}: this PE has or waits for {} already", routine_, text());

@@ -22,7 +22,7 @@ namespace meshmem {
 class MemoryOfCall {
  public:
   MemoryOfCall(const char* routine, hipStream_t stream, std::initializer_list<UsedRange> used = {})
-      : is_kept_(runtime().environment().check == Check::calls),
+      : is_kept_(has(runtime().environment().check, Check::calls)),
         routine_(routine),
         stream_(stream) {
     for (const auto& [address, bytes] : used) add(address, bytes);

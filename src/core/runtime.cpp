@@ -100,7 +100,7 @@ std::optional<std::string> Runtime::read_settings(NamesOf names) {
 void Runtime::connect() {
   job_.join(environment_);
   if (environment_.abort == AbortBy::core) end_by_core_files(heap_);
-  explain_kernel_faults();
+  explain_faults();
   disconnect_at_exit();
   to_abandon = this;
   job_.connect(environment_, tuning_);
@@ -163,7 +163,7 @@ void Runtime::open() {
 }
 
 void Runtime::open_host_heap() {
-  watch_blocks(environment_.check == Check::calls ? &heap_ : nullptr, &device_heap());
+  watch_blocks(has(environment_.check, Check::calls) ? &heap_ : nullptr, &device_heap());
   heap_.open(reinterpret_cast<std::byte*>(job_.heap().base), job_.facts().heap_bytes(),
              job_.facts().heap_alignment, job_.gap(), kBelowHeap);
 }

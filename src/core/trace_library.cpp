@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/hooks/own_work.hpp"
 #include "base/machine/loaded_libraries.hpp"
+#include "base/status/own_status.hpp"
 #include "bootstrap/job.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_segments.hpp"
@@ -70,6 +71,10 @@ void ask(int pe, const void* question, std::size_t bytes, void* answer, std::siz
 void answer_with(AnswerQuestion answer) {
   runtime().job().network().transport().answer_with(answer);
 }
+bool is_team(void* handle) {
+  return runtime().is_active() &&
+         runtime().teams().find(static_cast<shmem_team_t>(handle)) != nullptr;
+}
 int node_of(int pe) { return runtime().nodes().node_of(pe); }
 
 void place_on_node(TraceJob& job) {
@@ -87,10 +92,11 @@ void place_on_node(TraceJob& job) {
 
 }  // namespace
 
-std::optional<std::string> open_trace(const char* routine, const TraceMoment& begin) {
+std::optional<std::string> open_trace(const char* routine, int thread_level,
+                                      const TraceMoment& begin) {
   std::string file = runtime().environment().trace;
   const Check check = runtime().environment().check;
-  const bool checks_races = is_for_races(check);
+  const bool checks_races = has(check, Check::races);
   if (file.empty() && !checks_races) return std::nullopt;
   if (auto error = checks_races ? load("MESHMEM_CHECK", kRacesLibrary)
                                 : load("MESHMEM_TRACE", kTraceLibrary))
@@ -101,12 +107,16 @@ std::optional<std::string> open_trace(const char* routine, const TraceMoment& be
                .n_pes = static_cast<int>(address_map.n_pes),
                .init = routine,
                .init_begin = begin,
+               .thread_level = thread_level,
                .heap = range_of(address_map.heap),
                .statics = range_of(address_map.statics),
                .device_heap = device_heap(),
-               .polls = check == Check::races_polled,
+               .polls = has(check, Check::polled),
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
+               .fail = fatal_message,
+               .await_ends_of_others = await_ends_of_others,
+               .is_team = is_team,
                .return_address_text = return_address_text,
                .note_work = &note_work,
                .slow_ways = &slow_way_counts,

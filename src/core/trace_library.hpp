@@ -16,7 +16,8 @@ namespace meshmem {
 
 // `routine` has begun the library at `begin`. Collective. nullopt, or a line that says why there
 // can be no trace.
-std::optional<std::string> open_trace(const char* routine, const TraceMoment& begin);
+std::optional<std::string> open_trace(const char* routine, int thread_level,
+                                      const TraceMoment& begin);
 // Collective, while everything can still be used; nothing where there is no trace.
 void close_trace();
 

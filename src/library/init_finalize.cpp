@@ -18,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "base/settings/foreign_variables.hpp"
+#include "base/status/own_status.hpp"
 #include "bootstrap/job.hpp"
 #include "collectives/device/for_kernels.hpp"
 #include "collectives/policy/reduce_policy.hpp"
@@ -37,7 +38,7 @@ std::optional<std::string> set_up_collectives(const Environment& environment) {
                             .deterministic = environment.deterministic,
                             .blocks = environment.reduce_blocks,
                             .threads = environment.reduce_threads};
-  calls_are_compared = environment.check == Check::calls;
+  calls_are_compared = has(environment.check, Check::calls);
   const auto n_pes = static_cast<int>(address_map.n_pes);
   if (!runtime().tuning().empty())
     if (auto error = reduce_policy.use_tuning(runtime().tuning(),
@@ -67,11 +68,12 @@ void serve_kernels() {
 }
 
 // Makes an open library ready for programs. nullopt or why not.
-std::optional<std::string> make_ready(const char* routine, const TraceMoment& begin) {
+std::optional<std::string> make_ready(const char* routine, int thread_level,
+                                      const TraceMoment& begin) {
   const Environment& environment = runtime().environment();
   if (auto error = set_up_collectives(environment)) return error;
   if (address_map.my_pe == 0) print_banner(environment);
-  return open_trace(routine, begin);
+  return open_trace(routine, thread_level, begin);
 }
 
 // If no PE can go on, the library closes again on all, as if it had not been opened. One that
@@ -90,7 +92,7 @@ std::optional<std::string> close_again_on(const std::optional<std::string>& erro
 
 // One more initialization; the first reads the environment. nullopt or why not. A thread that comes
 // meanwhile goes on when the library is ready.
-std::optional<std::string> start(const char* routine) {
+std::optional<std::string> start(const char* routine, int thread_level) {
   if (is_child_of_pe())
     return "called by a child of fork, which shares its PE's memory and is no PE itself; let the "
            "child become a program of its own by exec";
@@ -100,15 +102,21 @@ std::optional<std::string> start(const char* routine) {
   const bool first = !runtime().is_active();
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
-  if (!first) return std::nullopt;
-  return close_again_on(make_ready(routine, begin), routine);
+  if (!first) {
+    note_only_thread(false);  // whatever this call asks for
+    return std::nullopt;
+  }
+  auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
+  note_only_thread(thread_level == SHMEM_THREAD_SINGLE && !runtime().nodes().has_several() &&
+                   kDevicesAreProcessors);
+  return error;
 }
 
 }  // namespace
 
-std::optional<std::string> start_or_say_why(const char* routine) {
+std::optional<std::string> start_or_say_why(const char* routine, int thread_level) {
   try {
-    return start(routine);
+    return start(routine, thread_level);
   } catch (const std::bad_alloc&) {
     fatal_without_memory();
   } catch (const std::exception& exception) {

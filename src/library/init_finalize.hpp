@@ -13,8 +13,8 @@
 namespace meshmem {
 
 // One more initialization. Returns nullopt, or why it failed. Exceptions of the libraries that it
-// calls become such a reason too.
-std::optional<std::string> start_or_say_why(const char* routine);
+// calls become such a reason too. thread_level: what the program asks for (SHMEM_THREAD_*).
+std::optional<std::string> start_or_say_why(const char* routine, int thread_level);
 
 // For an error that all PEs are likely to make alike: PE 0 prints it and ends the job. Another PE
 // prints it only if it still runs a second later, because then PE 0 did not have this error.

@@ -81,7 +81,10 @@ std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector
     return std::nullopt;
   }
   // Orders the clearing of each member's flags ahead of the stores of other members' kernels.
-  if (team && runtime().has_devices()) sync(*team);
+  if (team && runtime().has_devices()) {
+    team->begin_call(parent.routine());
+    sync(*team);
+  }
   return team ? handle_of(slot) : SHMEM_TEAM_INVALID;
 }
 

@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
 #include "memory/failed_allocation.hpp"
 
@@ -30,8 +31,11 @@ bool is_in(const void* address, std::uintptr_t base, std::size_t bytes) {
 std::string place_text(const AddressMap& map, const void* address) {
   if (is_in(address, map.heap.base, map.heap.bytes))
     return offset_text(address, "heap", map.heap.base);
-  if (is_in(address, map.statics.base, map.statics.bytes))
-    return offset_text(address, "static data", map.statics.base);
+  if (is_in(address, map.statics.base, map.statics.bytes)) {
+    const std::string name = variable_at(address);
+    return name.empty() ? offset_text(address, "static data", map.statics.base)
+                        : fmt::format("{} ({})", address, name);
+  }
   if (may_be_on_device(address)) {
     for (const DeviceSegment& segment : device_segments().all()) {
       if (is_in(address, segment.base, segment.bytes))

@@ -47,6 +47,7 @@ void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap) {
 
 void check_block(const char* routine, const void* address, std::size_t bytes) {
   if (!blocks_are_watched() || bytes == 0) return;
+  if (static_cast<std::ptrdiff_t>(bytes) < 0) refuse_address(address_map, address, bytes, routine);
   for (SymmetricHeap* heap : watched_heaps) {
     if (!heap->holds(address)) continue;
     const auto block = heap->block_at(address);
@@ -54,19 +55,23 @@ void check_block(const char* routine, const void* address, std::size_t bytes) {
       fatal(
           "{}: {} bytes at {} are in no block of the symmetric heap (freed already, or never "
           "allocated)",
-          routine, bytes, address);
+          routine, bytes, place_text(address_map, address));
     }
     const auto before =
         static_cast<std::size_t>(static_cast<const std::byte*>(address) - block->address);
     if (before <= block->bytes && bytes <= block->bytes - before) continue;
     fatal("{}: {} bytes at {} reach {} bytes past the end of their block, {} bytes at {}", routine,
-          bytes, address, before + bytes - block->bytes, block->bytes,
+          bytes, place_text(address_map, address), before + bytes - block->bytes, block->bytes,
           static_cast<const void*>(block->address));
   }
 }
 
-std::byte* find_in_block(const char* routine, const void* address, std::size_t bytes, int pe) {
+std::byte* find_in_block(const char* routine, const void* address, std::size_t bytes, int pe,
+                         Alignment alignment) {
   if (!blocks_are_watched()) return kFar;
+  if (alignment == Alignment::of_word && reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+    fatal("{}: {} is not aligned: its address has to be a multiple of {}", routine,
+          place_text(address_map, address), bytes);
   std::byte* there = find_copy(address_map, address, bytes, pe);
   if (is_mapped(there)) check_block(routine, address, bytes);
   return there;

@@ -58,8 +58,11 @@ void check_block(const char* routine, const void* address, std::size_t bytes);
 
 // Called when direct_map does not hold the address: where the bytes are in PE `pe`, after
 // check_block(). kFar if blocks are not watched, or if the bytes are not in a mapped segment.
+// Refuses a word whose address is not a multiple of its bytes.
+enum class Alignment { any, of_word };
 [[gnu::cold, gnu::noinline]] std::byte* find_in_block(const char* routine, const void* address,
-                                                      std::size_t bytes, int pe);
+                                                      std::size_t bytes, int pe,
+                                                      Alignment alignment = Alignment::any);
 
 }  // namespace meshmem
 

@@ -43,7 +43,7 @@ template <typename E, typename Where, typename Host>
   check_pe(direct_map, at, where.routine);
   std::byte* there = find_copy(direct_map, address, sizeof(E), at);
   if (!is_mapped(there)) [[unlikely]]
-    there = find_in_block(where.routine, address, sizeof(E), at);
+    there = find_in_block(where.routine, address, sizeof(E), at, Alignment::of_word);
   if (!is_mapped(there)) [[unlikely]] {
     return static_cast<Word<E>>(one_sided::atomic(
         where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));

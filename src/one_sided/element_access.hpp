@@ -158,7 +158,7 @@ template <typename E>
 static one_sided::Blocks blocks_of(const char* routine, std::ptrdiff_t dst, std::ptrdiff_t sst,
                                    std::size_t bsize, std::size_t nblocks) {
   constexpr auto kElem = static_cast<std::ptrdiff_t>(sizeof(E));
-  bytes_of(routine, bytes_of(routine, bsize, nblocks), sizeof(E));
+  bytes_of(routine, bytes_of(routine, nblocks, bsize), sizeof(E));
   return {bsize * sizeof(E), nblocks, dst * kElem, sst * kElem};
 }
 

@@ -3,7 +3,7 @@
 // Invariant: a PE prints the right words only if its job went on undisturbed. Usage: exits_program
 // exec_fails | child_mistake | child_global_exit | child_init |
 //        child_init_thread | mistake | reads | leaves | returns WHO | streams_last | cannot_start |
-//        descriptors FOLDER
+//        descriptors FOLDER | bad_address | full_stack
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -151,6 +151,18 @@ static int name_descriptors(const char* folder) {
   return 0;
 }
 
+static volatile long* nothing = (long*)16;
+__attribute__((noinline)) static int recurse(int depth) {
+  volatile char room[4096];
+  room[0] = (char)depth;
+  return depth < 0 ? 0 : recurse(depth + 1) + room[0];
+}
+__attribute__((noinline)) static int use_bad_memory(const char* how) {
+  if (strcmp(how, "full_stack") == 0) return recurse(0);
+  *nothing = 1;
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (strcmp(how, "reads") == 0) return end_while_reading();
@@ -160,5 +172,9 @@ int main(int argc, char** argv) {
   if (strcmp(how, "streams_last") == 0) return use_streams_last();
   if (strcmp(how, "cannot_start") == 0) return ask_for_a_start();
   if (strcmp(how, "descriptors") == 0 && argc > 2) return name_descriptors(argv[2]);
+  if (strcmp(how, "bad_address") == 0 || strcmp(how, "full_stack") == 0) {
+    shmem_init();
+    return use_bad_memory(how);
+  }
   return outlive_a_child(how);
 }

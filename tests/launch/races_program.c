@@ -32,6 +32,14 @@ static void put_get(void) {
   barrier_if_right();
   if (me == 1) shmem_long_get(sink, x, 4, 1);
 }
+static void often(void) {
+  for (int i = 0; i < 10; ++i) {
+    if (me == 0) shmem_long_p(heap, 1, 1);
+    barrier_if_right();
+    if (me == 1) (void)shmem_long_g(heap, 1);
+    shmem_barrier_all();
+  }
+}
 static void p_g(void) {
   if (me == 0) shmem_long_p(heap, 1, 1);
   barrier_if_right();
@@ -397,6 +405,77 @@ static void teams_of_threads(void) {
   for (int i = 0; i < kThreads; ++i) shmem_team_destroy(parents[i]);
 }
 
+/* Mistakes that end the job with a line, which races.py has. */
+
+static void negative_count(void) {
+  if (!right) shmem_long_put(x, values, (size_t)-3, 0);
+}
+static void negative_stride(void) {
+  if (!right) shmem_long_iput(x, values, 2, 1, (size_t)-3, 0);
+}
+static void negative_reduction(void) {
+  if (!right) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, (size_t)-3);
+}
+static void destroyed_team(void) {
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team);
+  shmem_team_destroy(team);
+  if (!right) shmem_team_sync(team);
+}
+static void destroyed_context(void) {
+  shmem_ctx_t context;
+  shmem_ctx_create(0, &context);
+  shmem_ctx_destroy(context);
+  if (!right) shmem_ctx_long_p(context, &heap[me], 1, me);
+}
+
+static shmem_ctx_t shared_context;
+static void* put_often(void* unused) {
+  (void)unused;
+  for (int i = 0; i < 20000; ++i) shmem_ctx_long_p(shared_context, &heap[me], 1, me);
+  return NULL;
+}
+/* By two threads at once, or one after the other. */
+static void put_by_threads(int after_each_other) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, put_often, NULL);
+  if (after_each_other) pthread_join(thread, NULL);
+  put_often(NULL);
+  if (!after_each_other) pthread_join(thread, NULL);
+}
+static void private_context(void) {
+  shmem_ctx_create(SHMEM_CTX_PRIVATE, &shared_context);
+  if (right)
+    put_often(NULL);
+  else
+    put_by_threads(1);
+  shmem_ctx_destroy(shared_context);
+}
+static void serialized_context(void) {
+  shmem_ctx_create(SHMEM_CTX_SERIALIZED, &shared_context);
+  put_by_threads(right);
+  shmem_ctx_destroy(shared_context);
+}
+static void serialized_threads(void) {
+  shared_context = SHMEM_CTX_DEFAULT;
+  put_by_threads(right);
+}
+static void single_thread(void) {
+  shared_context = SHMEM_CTX_DEFAULT;
+  if (right)
+    put_often(NULL);
+  else
+    put_by_threads(1);
+}
+static void freed_block(void) {
+  long* block = shmem_malloc(8 * sizeof *block);
+  shmem_free(block);
+  if (!right) shmem_long_put(block, values, 8, me);
+}
+static void unaligned_atomic(void) {
+  if (!right) shmem_long_atomic_inc((long*)((char*)heap + 4), me);
+}
+
 static double seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -428,22 +507,26 @@ static const struct {
   void (*run)(void);
 } cases[] = {
 #define CASE(name) {#name, name},
-    CASE(put_get) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(sync_without_quiet)
-        CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(flag_without_fence)
-            CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(flag_before_data)
-                CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(source_before_quiet)
-                    CASE(own_source_before_quiet) CASE(atomic_fetch_put) CASE(get_of_own_put)
-                        CASE(quiet_of_another_context) CASE(answer_without_quiet) CASE(
-                            fetch_behind_fence) CASE(atomics_of_two_widths) CASE(atomics_of_a_float)
-                            CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put)
-                                CASE(signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
-                                    CASE(dest_of_collect) CASE(source_of_alltoallv)
-                                        CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
-                                            CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads)
-                                                CASE(own_loads_of_signal) CASE(count_without_quiet)
-                                                    CASE(told_by_a_third) CASE(requests_of_nothing)
-                                                        CASE(no_answer) CASE(team_of_two)
-                                                            CASE(teams_of_threads) CASE(cost)
+    CASE(put_get) CASE(often) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get)
+        CASE(sync_without_quiet) CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(
+            flag_without_fence) CASE(last_pe_without_fence) CASE(flag_without_context_fence)
+            CASE(flag_before_data) CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(
+                source_before_quiet) CASE(own_source_before_quiet) CASE(atomic_fetch_put)
+                CASE(get_of_own_put) CASE(quiet_of_another_context) CASE(answer_without_quiet) CASE(
+                    fetch_behind_fence) CASE(atomics_of_two_widths) CASE(atomics_of_a_float)
+                    CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put) CASE(signal_get)
+                        CASE(dest_of_reduction) CASE(source_of_reduction) CASE(dest_of_collect)
+                            CASE(source_of_alltoallv) CASE(dest_of_alltoallv) CASE(
+                                dest_of_alltoallv_of_bytes) CASE(lock_of_one) CASE(wrong_signal)
+                                CASE(own_loads) CASE(own_loads_of_signal) CASE(count_without_quiet)
+                                    CASE(told_by_a_third) CASE(requests_of_nothing) CASE(no_answer)
+                                        CASE(team_of_two) CASE(teams_of_threads) CASE(cost)
+                                            CASE(negative_count) CASE(negative_stride)
+                                                CASE(negative_reduction) CASE(destroyed_team)
+                                                    CASE(destroyed_context) CASE(private_context)
+                                                        CASE(serialized_context) CASE(
+                                                            serialized_threads) CASE(single_thread)
+                                                            CASE(freed_block) CASE(unaligned_atomic)
 #undef CASE
 };
 
@@ -463,7 +546,12 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   right = argc > 2 && strcmp(argv[2], "right") == 0;
   int provided;
-  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  if (strcmp(argv[1], "single_thread") == 0)
+    shmem_init();
+  else if (strcmp(argv[1], "serialized_threads") == 0)
+    shmem_init_thread(SHMEM_THREAD_SERIALIZED, &provided);
+  else
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
   n = shmem_n_pes();
   heap = shmem_calloc(8, sizeof *heap);

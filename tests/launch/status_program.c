@@ -2,7 +2,8 @@
 // An OpenSHMEM program whose PEs wait in a way that test_status.py asks for, until SIGUSR1 comes.
 // Invariant: a PE prints "ready" when it is about to wait, and ends with status 0 when the
 // wait is over.
-// Usage: status_program barrier PE | variable | set | lock | team | threads | start PE
+// Usage: status_program barrier PE | variable | set | lock | team | threads | start PE |
+// deadlock HOW
 #include <pthread.h>
 #include <shmem.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 static long flag, lock;
-static long flags[4];
+static long flags[4], locks[2];
 static volatile sig_atomic_t told;
 
 static void on_signal(int number) {
@@ -94,6 +95,32 @@ static void wait_in_threads(void) {
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
 }
 
+static void* outlast(void* unused) {
+  (void)unused;
+  await_signal();
+  shmem_long_p(&flag, 7, 0);
+  return NULL;
+}
+
+// All PEs wait, for each other's locks (0), in different teams (1), for a value that nobody stores
+// (2), or for one that a thread of PE 1 will store (3).
+static void deadlock(int how) {
+  shmem_team_t teams[2];
+  pthread_t thread;
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  for (int i = 0; i < 2; ++i)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &teams[i]);
+  if (how == 0 && me < 2) shmem_set_lock(&locks[me]);
+  if (how == 3 && me == 1) pthread_create(&thread, NULL, outlast, NULL);
+  shmem_barrier_all();
+  ready();
+  if (how == 0 && me < 2) shmem_set_lock(&locks[1 - me]);
+  if (how == 1) shmem_team_sync(teams[me % 2]);
+  if (how >= 2 && me == 0) shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 7);
+  shmem_barrier_all();
+  if (how == 3 && me == 1) pthread_join(thread, NULL);
+}
+
 int main(int argc, char** argv) {
   const char* verb = argc > 1 ? argv[1] : "";
   const int who = argc > 2 ? atoi(argv[2]) : 0;
@@ -103,7 +130,12 @@ int main(int argc, char** argv) {
     if (atoi(getenv("PMIX_RANK")) == who) await_signal();
   }
   int provided;
-  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  const int is_alone = strcmp(verb, "deadlock") == 0;
+  if (is_alone)
+    shmem_init();
+  else
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  if (is_alone) deadlock(who);
   if (strcmp(verb, "barrier") == 0) wait_in_barrier(who);
   if (strcmp(verb, "variable") == 0) wait_for_flag(0);
   if (strcmp(verb, "set") == 0) wait_for_flag(1);

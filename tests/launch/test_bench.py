@@ -257,6 +257,17 @@ class Plots(Bench):
                          "Time of one operation (us)"} <= set(texts), texts)
         self.assertNotIn("barrier", texts)
 
+    def test_shows_the_day_and_all_runs(self):
+        texts, _ = self.drawn("put")
+        wanted = r" \d{4}-\d\d-\d\d: .*; bands: least to most of \d+ runs"
+        self.assertTrue(any(re.search(wanted, text) for text in texts), texts)
+        with open(self.path("figures.svg"), encoding="utf-8") as file:
+            self.assertEqual(file.read().count("class='band'"), 2)
+
+    def test_one_pe_measures_itself(self):
+        self.assertIn("# put from host, host memory, PE 0 with itself\n",
+                      self.bench(1, "put", "--max-bytes", 8, "--iterations", 1).out)
+
     def test_files_of_others_stand_beside(self):
         ours = self.path("before.csv", self.bench(2, "put", "get", "--csv", "--max-bytes",
                                                   64, "--iterations", 1).out)

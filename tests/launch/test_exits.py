@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PE's process that ends, or begins, in an odd way, and its children."""
 import os
+import signal
 import subprocess
 
 import launching
@@ -114,6 +115,26 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((result.status, result.out), (1, ""), result)
         self.assertRegex(result.err, r"PE 1 .*: shmem_init_thread: "
                          r"MESHMEM_TRACE=/nonexistent/trace: No such file")
+
+
+class BadAddresses(launching.LaunchTest):
+    """The address and the stack are told, and the process ends as it would have."""
+
+    def check(self, how, what, functions):
+        result = self.oshrun("-n", 1, EXITS_PROGRAM, how)
+        self.assertEqual(result.status, 128 + signal.SIGSEGV, result)
+        stack = r"\): the stack, innermost call first:\n"
+        for number, function in enumerate(functions):
+            stack += rf"  #{number} +0x[0-9a-f]+ {function} at exits_program.*\n"
+        self.assertRegex(result.err, rf"PE 0 \(.*\): Segmentation fault at {what}\n(.|\n)*{stack}")
+        self.assert_nothing_left()
+
+    def test_of_no_memory(self):
+        self.check("bad_address", "0x10: the program has no such memory",
+                   ("use_bad_memory", "main"))
+
+    def test_of_a_full_stack(self):
+        self.check("full_stack", "0x[0-9a-f]+: the stack is full .*", ("recurse",) * 5)
 
 
 class ClosedDescriptors(launching.LaunchTest):

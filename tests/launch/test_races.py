@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 import launching
-from races import MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, assert_told, n_pes_of
+from races import (MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, REFUSED, REFUSED_BY_CALLS,
+                   assert_told, n_pes_of)
 
 PROGRAM = os.environ.get("RACES_PROGRAM", "")
 OSHCC, SOURCE = os.environ.get("OSHCC", ""), os.path.join(
@@ -41,11 +42,32 @@ class TestRaces(RacesTest):
             with self.subTest(name):
                 self.check_mistake(name, n_pes_of(name))
 
-    def test_children_of_fork_have_a_status_of_their_own(self):
-        result = self.oshrun("-n", 2, PROGRAM, "put_get", "child")
+    def test_all_pes_and_their_children_end_by_themselves(self):
+        result = self.oshrun("-n", 3, PROGRAM, "put_get", "child")
+        self.assertEqual((result.status, result.out), (1, "child 0\n" * 3), result)
+
+    def check_refusal(self, name, refused):
+        routine, text = refused[name]
+        result = self.oshrun(*self.words, "-n", 2, PROGRAM, name, env={"MESHMEM_TIMEOUT": "20"})
         self.assertEqual(result.status, 1, result)
-        # the first PE to end takes the other
-        self.assertEqual(set(result.out.splitlines()), {"child 0"}, result)
+        self.assertRegex(result.err, rf"meshmem: PE \d \(.*\): {routine}: .*(?:{text})")
+
+    def test_mistakes_that_end_the_job(self):
+        for name in REFUSED:
+            with self.subTest(name):
+                self.check_refusal(name, REFUSED)
+
+    def test_calls_are_checked_too_if_asked_for(self):
+        self.environment["MESHMEM_CHECK"] = "1,races"
+        for name in REFUSED_BY_CALLS:
+            with self.subTest(name):
+                self.check_refusal(name, REFUSED_BY_CALLS)
+        self.check_mistake("put_get", 2)
+        self.check_silence("-n", 3)
+
+    def test_says_how_often(self):
+        result = self.oshrun("-n", 2, PROGRAM, "often")
+        self.assertRegex(result.err, r"1 race, found \d+ times; the job ends with status 1")
 
     def test_programs_that_are_right_are_silent(self):
         for n in (2, 3, 4):

@@ -17,7 +17,7 @@ from launching import OSHRUN
 PROGRAM = os.environ["STATUS_PROGRAM"]
 KERNELS = os.environ.get("STATUS_KERNELS", "")
 # Of the text of the waits in status_program: what, and the function that has called.
-AT = r"at 0x[0-9a-f]+ \(static data \+ 0x[0-9a-f]+\)"
+AT = r"at 0x[0-9a-f]+ \((?:static data \+ 0x[0-9a-f]+|\w+)\)"
 BY = r"; called in {} at (?:status_program\+0x[0-9a-f]+|status_program\.c:[0-9]+)"
 
 
@@ -106,14 +106,13 @@ class Status(launching.LaunchTest):
                           r"shmem_long_wait_until" + BY.format("(wait_for_flag|main)"))
         self.end(process)
         process = self.start_waiting(2, "set")
-        self.assert_table(process.pid, r"^  1 .*waits for any of 4 variables from 0x[0-9a-f]+ "
-                          r"\(static data \+ 0x[0-9a-f]+\) "
+        self.assert_table(process.pid, rf"^  1 .*waits for any of 4 variables from {AT[3:]} "
                           "on to be == 7, in shmem_long_wait_until_any")
         self.end(process)
 
     def test_a_lock_is_shown_with_its_holder_and_a_team_with_its_size(self):
         process = self.start_waiting(2, "lock")
-        self.assert_table(process.pid, r"^  1 .*waits for the lock at 0x[0-9a-f]+ in "
+        self.assert_table(process.pid, rf"^  1 .*waits for the lock {AT} in "
                           r"shmem_set_lock, which PE 0 holds")
         self.end(process)
         process = self.start_waiting(6, "team")
@@ -129,6 +128,27 @@ class Status(launching.LaunchTest):
                           rf"^  0\.\.1 .*waits for the variable {AT}.*\(30 such waits\)$",
                           r"^  0\.\.1 +-   \.\.\. and 5 more waits at the same time$")
         self.end(process)
+
+    def test_a_deadlock_is_told_at_once(self):
+        for how, rows in enumerate((
+                (r"0 .*the lock at \S+ \(locks \+ 0x8\) in shmem_set_lock, which PE 1 holds",
+                 r"1 .*the lock at \S+ \(locks\) in shmem_set_lock, which PE 0 holds"),
+                (r"0,2 .*for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
+                 r"1 .*for PE [02] in shmem_team_sync \(team 4, 3 PEs\)"),
+                (r"0 .*the variable at \S+ \(flag\), now 0, to be == 7, in shmem_long_wait_until",
+                 r"1\.\.2 .*for PE 0 in shmem_barrier_all"))):
+            result = self.oshrun("-n", 3, PROGRAM, "deadlock", how)
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, r"^meshmem: PE 0 \(.*\): a deadlock: every PE waits")
+            for row in rows:
+                self.assertRegex(result.err, re.compile(rf"^  {row}", re.M))
+            self.assert_nothing_left()
+
+    def test_waits_that_somebody_may_end_are_no_deadlock(self):
+        for words in (["deadlock", 3], ["barrier", 0]):
+            process = self.start_waiting(2, *words)
+            time.sleep(5)
+            self.assertEqual(self.end(process).err, "")
 
     def test_start_up_is_shown(self):
         process = self.start_waiting(3, "start", 1)

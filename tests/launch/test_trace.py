@@ -287,6 +287,13 @@ class TestFailures(TraceTest):
                       if "returned" in span["args"]]
         self.assertEqual(waiting["args"]["waited_for"], "PE 1")
 
+    def test_a_wait_lasts_until_the_time_is_up(self):
+        self.environment["MESHMEM_TIMEOUT"] = "2"
+        self.check_parts_of("hangs", 1)
+        (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0)
+                      if "returned" in span["args"]]
+        self.assertGreater(waiting["dur"], 1.9e6)
+
     def test_there_is_nothing_to_join(self):
         self.assertIn("there are no parts", self.meshmem_trace("join", self.file, status=1))
 

@@ -154,6 +154,9 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
     if (me == 1) raise(SIGKILL);
     shmem_barrier_all();
+  } else if (strcmp(how, "hangs") == 0) {
+    if (me == 1) sleep(60);
+    shmem_barrier_all();
   } else if (strcmp(how, "error") == 0) {
     shmem_barrier_all();
     if (me == 1) shmem_long_p(&flag, 1, n);

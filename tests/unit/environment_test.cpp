@@ -197,8 +197,9 @@ TEST(Environment, KnowsTheOldNamesAndPrefersTheNew) {
 
 TEST(Environment, ChecksForRacesOrTracesButNotBoth) {
   EXPECT_EQ(parsed({{"MESHMEM_CHECK", "races"}}).check, Check::races);
-  EXPECT_EQ(parsed({{"MESHMEM_CHECK", "races-polled"}}).check, Check::races_polled);
-  EXPECT_NE(error_of({{"MESHMEM_CHECK", "race"}}).find("races or races-polled"), std::string::npos);
+  EXPECT_EQ(parsed({{"MESHMEM_CHECK", "races-polled"}}).check, Check::races | Check::polled);
+  EXPECT_EQ(parsed({{"MESHMEM_CHECK", "1,races"}}).check, Check::calls | Check::races);
+  EXPECT_NE(error_of({{"MESHMEM_CHECK", "race"}}).find("races-polled"), std::string::npos);
   for (const char* value : {"races", "races-polled"})
     EXPECT_NE(error_of({{"MESHMEM_CHECK", value}, {"MESHMEM_TRACE", "file"}}), "");
   EXPECT_EQ(error_of({{"MESHMEM_CHECK", "1"}, {"MESHMEM_TRACE", "file"}}), "");

@@ -15,22 +15,6 @@ long count(const Checks& checks, Verdict verdict) {
                        [verdict](const Check& check) { return check.verdict == verdict; });
 }
 
-// Bytes that are no ASCII may be no UTF-8 either, so they become question marks.
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') {
-      out += fmt::format("\\{}", letter);
-    } else if (code < 0x20) {
-      out += fmt::format("\\u{:04x}", code);
-    } else {
-      out += code < 0x7f ? letter : '?';
-    }
-  }
-  return out + '"';
-}
-
 // "left, right: ", and no more names than a line can bear; nothing for no nodes.
 std::string names_of_some(const std::vector<std::string>& nodes) {
   constexpr std::size_t kMost = 4;
@@ -48,6 +32,21 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+      out += fmt::format("\\{}", letter);
+    } else if (code < 0x20) {
+      out += fmt::format("\\u{:04x}", code);
+    } else {
+      out += code < 0x7f ? letter : '?';
+    }
+  }
+  return out + '"';
+}
 
 std::string_view word_of(Verdict verdict) {
   return verdict == Verdict::ok ? "OK" : verdict == Verdict::warn ? "WARN" : "BAD";

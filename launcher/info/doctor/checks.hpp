@@ -46,6 +46,8 @@ std::string table_of(const Checks& checks);
 // {"checks": [{"name": ..., "verdict": ..., "says": ..., "fix": ...}, ...], "bad": 0}
 // A check of some nodes of a job has "nodes": [...] too.
 std::string json_of(const Checks& checks);
+// In quotes. Bytes that are no ASCII may be no UTF-8 either, so they become question marks.
+std::string json_text(std::string_view text);
 
 // The families of checks, each in a file of its name.
 Checks check_networks(const Machine& machine);   // interfaces, UCX

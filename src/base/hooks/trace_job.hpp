@@ -18,7 +18,7 @@
 
 namespace meshmem {
 
-inline constexpr unsigned kTraceJobVersion = 8;
+inline constexpr unsigned kTraceJobVersion = 9;
 
 // Symmetric memory of this PE, the same in all up to where it begins.
 struct TraceRange {
@@ -87,10 +87,14 @@ struct TraceJob {
   bool is_first_of_node = true;
   const char* init = "shmem_init";  // the routine that is under way
   TraceMoment init_begin;           // when it began
+  int thread_level = 0;             // SHMEM_THREAD_*, as the program has asked for
   TraceRange heap, statics, device_heap;
   bool polls = false;                              // MESHMEM_CHECK=races-polled
   bool has_kernels = false;                        // the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
+  void (*fail)(std::string_view) = nullptr;        // the line of an error, and the end of the job
+  void (*await_ends_of_others)() = nullptr;        // of the PEs' processes on this machine
+  bool (*is_team)(void* handle) = nullptr;         // whether there is such a team now
   // Of the program: where the call is that returns to this address.
   std::string (*return_address_text)(const void* return_address) = nullptr;
   std::atomic<NoteWork>* note_work = nullptr;  // valid for as long as the process lives

@@ -31,11 +31,18 @@ struct Word {
 };
 constexpr Word<bool> kBooleans[] = {{true, "1"},  {false, "0"},   {true, "yes"},  {false, "no"},
                                     {true, "on"}, {false, "off"}, {true, "true"}, {false, "false"}};
-constexpr Word<Check> kChecks[] = {{Check::calls, "1"},     {Check::off, "0"},
-                                   {Check::calls, "yes"},   {Check::off, "no"},
-                                   {Check::calls, "on"},    {Check::off, "off"},
-                                   {Check::calls, "true"},  {Check::off, "false"},
-                                   {Check::races, "races"}, {Check::races_polled, "races-polled"}};
+constexpr Word<Check> kChecks[] = {{Check::calls, "1"},
+                                   {Check::off, "0"},
+                                   {Check::calls, "yes"},
+                                   {Check::off, "no"},
+                                   {Check::calls, "on"},
+                                   {Check::off, "off"},
+                                   {Check::calls, "true"},
+                                   {Check::off, "false"},
+                                   {Check::races, "races"},
+                                   {Check::calls | Check::races, "1,races"},
+                                   {Check::races | Check::polled, "races-polled"},
+                                   {Check::calls | Check::races | Check::polled, "1,races-polled"}};
 constexpr Word<AbortBy> kEnds[] = {{AbortBy::exit, "exit"}, {AbortBy::core, "core"}};
 constexpr Word<HeapKind> kHeaps[] = {{HeapKind::host, "host"}, {HeapKind::device, "device"}};
 constexpr Word<ProxyKind> kProxies[] = {{ProxyKind::automatic, "auto"}, {ProxyKind::off, "off"}};
@@ -302,7 +309,7 @@ std::optional<std::string> read(std::string_view ours, T& out, const GetEnv& get
 
 // Settings that are valid each by itself, but not together: the error.
 std::optional<std::string> conflicting_settings(const Environment& environment) {
-  if (is_for_races(environment.check) && !environment.trace.empty())
+  if (has(environment.check, Check::races) && !environment.trace.empty())
     return "MESHMEM_CHECK=races is not valid beside MESHMEM_TRACE: one job has one of them";
   const ReduceRule& rule = environment.reduce_algorithm;
   const unsigned threads = environment.reduce_threads.value_or(0);

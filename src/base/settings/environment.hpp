@@ -44,12 +44,13 @@ constexpr unsigned kMostCpuDevices = 64;
 // PEs.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
-// The mistakes that MESHMEM_CHECK looks for: calls that differ and blocks that are left; accesses
-// that race.
-enum class Check { off, calls, races, races_polled };
-inline bool is_for_races(Check check) {
-  return check == Check::races || check == Check::races_polled;
+// The mistakes that MESHMEM_CHECK looks for, a bit each: calls that differ and blocks that are
+// left; accesses that race, also in programs that poll.
+enum class Check : unsigned { off = 0, calls = 1, races = 2, polled = 4 };
+constexpr Check operator|(Check one, Check other) {
+  return static_cast<Check>(static_cast<unsigned>(one) | static_cast<unsigned>(other));
 }
+constexpr bool has(Check check, Check wanted) { return (check | wanted) == check; }
 enum class AbortBy { exit, core };                     // how the library ends a job on an error
 enum class HeapKind { host, device };                  // where shmem_malloc takes memory from
 enum class ProxyKind { automatic, off };               // how kernels reach PEs of other machines

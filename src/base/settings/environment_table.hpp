@@ -50,7 +50,7 @@ X(MESHMEM_CHECK, check, check, Check::off,
   "atomic takes about 30 ns more, a barrier of two PEs five times as long. races: instead, report "
   "two accesses to the same symmetric bytes that nothing orders, one of them a write, with both "
   "calls and their lines; the job then ends with status 1 (docs/debugging.md). races-polled: the "
-  "same for programs that wait by loads of their own. The same on all PEs.")
+  "same for programs that wait by loads of their own. 1,races: both. The same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
   "of what every PE waits for. 0 waits for ever.")

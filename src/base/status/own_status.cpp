@@ -7,16 +7,20 @@
 #include "base/status/own_status.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/status/status_table.hpp"
@@ -26,6 +30,13 @@ namespace {
 
 StatusBoard board;  // written before own_pe
 std::atomic<PeStatus*> own_pe{nullptr};
+nlink_t threads_at_start = 0;  // 0: other threads may belong to the PE
+
+nlink_t count_threads() {
+  struct stat about {};
+  const bool is_counted = stat("/proc/self/task", &about) == 0 && about.st_nlink > 2;
+  return is_counted ? about.st_nlink : 0;
+}
 
 void use(const StatusBoard& found, int pe) {
   board = found;
@@ -72,6 +83,43 @@ void await_table(const std::atomic<std::uint32_t>& printed) {
     nanosleep(&kNap, nullptr);
 }
 
+// A PE's only wait, and how often it has been said. since_ns is 0 if the PE has no wait or several,
+// or if something else of it may act.
+struct OnlyWait {
+  std::uint64_t since_ns = 0;
+  std::uint32_t version = 0;
+};
+
+OnlyWait only_wait_of(const PeStatus& pe) {
+  OnlyWait wait;
+  WaitSeen seen;
+  if (!pe.is_alone || pe.phase != PePhase::running) return {};
+  for (const WaitRow& row : pe.rows) {
+    const std::uint32_t version = row.version.load(std::memory_order_acquire);
+    if (!read_row(row, seen)) continue;
+    if (wait.since_ns != 0) return {};
+    wait = {seen.since_ns, version};
+  }
+  return wait;
+}
+
+using Waits = std::vector<OnlyWait>;  // of each PE
+
+Waits read_waits() {
+  Waits waits;
+  for (int pe = 0; pe < board.n_pes(); ++pe) waits.push_back(only_wait_of(board.pe(pe)));
+  return waits;
+}
+
+bool are_same(const Waits& before, const Waits& now) {
+  return std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                    [](const OnlyWait& one, const OnlyWait& other) {
+                      return one.since_ns != 0 && one.since_ns == other.since_ns;
+                    });
+}
+
+Waits last_waits;  // when PE 0 looked last
+
 }  // namespace
 
 void open_launcher_board() {
@@ -96,6 +144,42 @@ void open_board(const StatusBoard& found, int pe) {
 void set_phase(PePhase phase) {
   if (PeStatus* const pe = own_pe.load(std::memory_order_acquire))
     pe->phase.store(phase, std::memory_order_relaxed);
+}
+
+void note_only_thread(bool is_only) { threads_at_start = is_only ? count_threads() : 0; }
+
+// A wait says what it waits for after it has looked. So one that has said it twice since then has
+// looked since then.
+bool sees_deadlock() {
+  constexpr std::uint32_t kSaidTwice = 4;
+  PeStatus* const own = own_pe.load(std::memory_order_acquire);
+  if (own == nullptr) return false;
+  const bool is_alone = threads_at_start != 0 && count_threads() == threads_at_start;
+  own->is_alone = is_alone;
+  if (!is_alone || own != &board.pe(0)) return false;
+  const Waits now = read_waits();
+  if (!are_same(last_waits, now)) {
+    last_waits = read_waits();  // after all of `now` had begun
+    if (!are_same(now, last_waits)) last_waits.clear();
+    return false;
+  }
+  return std::equal(last_waits.begin(), last_waits.end(), now.begin(),
+                    [](const OnlyWait& one, const OnlyWait& other) {
+                      return other.version - one.version >= kSaidTwice;
+                    });
+}
+
+void await_ends_of_others() {
+  for (int pe = 0; own_pe.load(std::memory_order_acquire) != nullptr && pe < board.n_pes(); ++pe) {
+    const pid_t pid = board.pe(pe).pid.load(std::memory_order_relaxed);
+    if (pid <= 0 || pid == getpid()) continue;
+    const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (process < 0) continue;  // it has ended
+    pollfd end{process, POLLIN, 0};
+    while (poll(&end, 1, -1) < 0 && errno == EINTR) {
+    }
+    close(process);
+  }
 }
 
 ShownWait::ShownWait(std::uint64_t since_ns, bool of_kernel)

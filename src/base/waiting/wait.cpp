@@ -124,6 +124,7 @@ void Backoff::say(const std::string& what) {
   if (!shown_) shown_.emplace(static_cast<std::uint64_t>(since.count()));
   if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = program_call_text();
   shown_->say("waits for " + what, caller_.value_or(""));
+  if (caller_ && sees_deadlock()) report_deadlock();
   say_at_ = Clock::now() + kSayAgain;
 }
 
@@ -133,6 +134,12 @@ void yield_in_polling_loop() {
   looks.in_vain = 0;
   if (progress_of_waits) progress_of_waits();
   yield_core();
+}
+
+void report_deadlock() {
+  print_line("a deadlock: every PE waits, and no PE is left that could end a wait");
+  print_status_table();
+  end_job_on_error();
 }
 
 void report_timeout(double seconds, const std::string& what) {

@@ -13,6 +13,7 @@
 namespace meshmem::tracing {
 namespace {
 
+bool (*is_team)(void* handle) = nullptr;
 std::mutex teams_mutex;
 // Live for ever: a destructor of the program may finalize.
 auto& keys = *new std::map<shmem_team_t, std::uint64_t>;
@@ -40,6 +41,7 @@ void name_as(shmem_team_t team, std::uint64_t key) {
 
 std::vector<int> members_of(shmem_team_t team) {
   std::vector<int> members;
+  if (!is_team(team)) return members;
   const int n = pshmem_team_n_pes(team);
   for (int pe = 0; pe < n; ++pe) members.push_back(world_pe(team, pe));
   return members;
@@ -51,11 +53,12 @@ void forget_teams() {
   teams_of_members.clear();
 }
 
-void name_predefined_teams(int node) {
+void name_predefined_teams(const TraceJob& job) {
+  is_team = job.is_team;
   const std::lock_guard lock(teams_mutex);
   keys[SHMEM_TEAM_WORLD] = kWorldKey;
   keep_team_name(kWorldKey, "WORLD");
-  name_as(SHMEM_TEAM_SHARED, mix(kWorldKey + 1, static_cast<std::uint64_t>(node)));
+  name_as(SHMEM_TEAM_SHARED, mix(kWorldKey + 1, static_cast<std::uint64_t>(job.node)));
 }
 
 void name_team(shmem_team_t team) {
@@ -83,7 +86,8 @@ std::uint64_t key_of_active_set(int start, int log_stride, int size) {
 }
 
 int world_pe(shmem_team_t team, int pe) {
-  return team == SHMEM_TEAM_WORLD ? pe : pshmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
+  if (team == SHMEM_TEAM_WORLD) return pe;
+  return is_team(team) ? pshmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD) : -1;
 }
 
 int world_pe(shmem_ctx_t context, int pe) {

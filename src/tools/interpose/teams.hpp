@@ -12,12 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "base/hooks/trace_job.hpp"
+
 namespace meshmem::tracing {
 
 inline constexpr std::uint64_t kWorldKey = 1;
 
 void forget_teams();
-void name_predefined_teams(int node);
+void name_predefined_teams(const TraceJob& job);
 void name_team(shmem_team_t team);  // a new one; does nothing for SHMEM_TEAM_INVALID
 std::uint64_t key_of(shmem_team_t team);
 std::uint64_t key_of_active_set(int start, int log_stride, int size);
@@ -25,7 +27,9 @@ std::uint64_t key_of_active_set(int start, int log_stride, int size);
 // Called with a name by a library of wrappers, each of which has its own.
 void keep_team_name(std::uint64_t key, const std::string& members);
 
-std::vector<int> members_of(shmem_team_t team);  // as the world counts them
+// As the world counts them. A team that does not exist has none, and any PE of it is -1: the
+// routine itself refuses it.
+std::vector<int> members_of(shmem_team_t team);
 int world_pe(shmem_team_t team, int pe);
 int world_pe(shmem_ctx_t context, int pe);
 

@@ -72,6 +72,8 @@ void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, 
 void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,
                      const What& what) {
   const std::size_t element = call.element_bytes;
+  const std::size_t most = checker.job.heap.bytes + checker.job.statics.bytes;
+  if (call.elements > most || call.blocks > most) return;  // the library refuses the call
   std::size_t blocks = call.blocks, bytes = call.elements * element;
   if (stride != 0 && blocks == 1 && !call.op.starts_with("ib")) {
     blocks = call.elements;

@@ -97,7 +97,7 @@ struct Told {
 struct Head {
   static constexpr std::size_t kPairs = 4096;
   pthread_mutex_t mutex;
-  std::uint32_t n_races;
+  std::uint32_t n_races, n_found;   // of different call sites, and all; in PE 0's alone
   std::atomic<bool> has_unseen;     // somebody writes in ways that are not seen
   std::atomic<bool> orders_unseen;  // somebody orders in such ways
   std::uint64_t pairs[kPairs];      // of call sites that have been reported; in PE 0's alone

@@ -19,7 +19,7 @@
 namespace meshmem::races {
 namespace {
 
-enum class Wanted : std::uint32_t { add, see, clocks, site, pair, races, unseen };
+enum class Wanted : std::uint32_t { add, see, clocks, site, pair, unseen };
 
 // Fields by what is wanted:
 //   add     pe range access flag (the PE may see it by loads); the asker's clock
@@ -27,7 +27,6 @@ enum class Wanted : std::uint32_t { add, see, clocks, site, pair, races, unseen 
 //   clocks  moment, number (of the first that is wanted); PEs
 //   site    pe number
 //   pair    pair
-//   races   -
 //   unseen  flag (orders)
 struct Question {
   Wanted wanted;
@@ -127,8 +126,6 @@ bool answer_question(const Question& question, std::span<std::uint32_t> behind, 
              give(board.of(question.pe).sites[question.number], to, bytes);
     case Wanted::pair:
       return give(std::uint32_t{add_pair(board.head(), question.pair)}, to, bytes);
-    case Wanted::races:
-      return give(board.head().n_races, to, bytes);
     case Wanted::unseen:
       note_unseen_in(board.head(), question.flag != 0);
       return give(std::uint32_t{0}, to, bytes);
@@ -249,11 +246,6 @@ Site Boards::site(int pe, std::uint32_t number) const {
 bool Boards::is_new_pair(std::uint64_t pair) const {
   if (board_.has(0)) return add_pair(board_.head(), pair);
   return ask<std::uint32_t>(job_, 0, {.wanted = Wanted::pair, .pair = pair}) != 0;
-}
-
-unsigned Boards::count_races() const {
-  return board_.has(0) ? board_.head().n_races
-                       : ask<std::uint32_t>(job_, 0, {.wanted = Wanted::races});
 }
 
 // By each PE that does so: one that finds the flag set may be ahead of who is still telling.

@@ -38,7 +38,6 @@ class Boards {
   Site site(int pe, std::uint32_t number) const;
   // Whether the job has not told of this pair of call sites; counts it then.
   bool is_new_pair(std::uint64_t pair) const;
-  unsigned count_races() const;
   // Tells all nodes that somebody writes in ways that are not seen; orders: and orders in such
   // ways.
   void note_unseen(bool orders);

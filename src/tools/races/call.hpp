@@ -31,6 +31,7 @@ struct Call {
   std::size_t element_bytes;
   Counts dest_counts, source_counts;
   std::uint64_t context;
+  long options;           // of a new context, whose place is `context`
   int pe;                 // of the world; of collectives the root in the team
   bool is_empty_request;  // of allocations: no collective
   std::uint64_t team_key;

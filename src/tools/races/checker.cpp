@@ -17,6 +17,7 @@
 #include "tools/races/report.hpp"
 #include "tools/races/rules.hpp"
 #include "tools/races/state.hpp"
+#include "tools/races/users.hpp"
 
 namespace meshmem::races {
 namespace {
@@ -171,6 +172,7 @@ void begin(Call& call) {
   enter_routine();
   const Entered entered;
   if (!checker.is_open) return;
+  begin_use(call);
   if (call.what().on_stream) return begin_on_stream(rule_of(call));
   see_watched();
   take_call_number();
@@ -181,6 +183,7 @@ void begin(Call& call) {
 
 void end(Call& call) {
   const Entered entered;
+  if (checker.is_open) end_use(call);
   if (checker.is_open && !call.what().on_stream) end_known(call, rule_of(call));
   leave_routine();
 }
@@ -197,6 +200,7 @@ std::string open_checker(const TraceJob& job) {
   checker.last_calls.clear();
   forget_buffers();
   forget_sites();
+  forget_users(job.thread_level);
   checker.is_between_calls = false;
   checker.sees_program = watch_program();
   if (job.has_kernels) checker.boards.note_unseen(true);
@@ -207,12 +211,12 @@ std::string open_checker(const TraceJob& job) {
 
 void leave_checker() { checker.is_open = false; }
 
-unsigned close_checker() {
+std::string close_checker() {
   const Entered entered;
-  if (!checker.is_open) return 0;
+  if (!checker.is_open) return "";
   checker.is_open = false;
   leave_program();
-  const unsigned races = checker.boards.count_races();
+  const std::string races = checker.job.pe == 0 ? text_of_count(checker.boards.head()) : "";
   checker.boards.close();
   return races;
 }

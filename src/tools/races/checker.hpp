@@ -13,8 +13,9 @@
 namespace meshmem::races {
 
 std::string open_checker(const TraceJob& job);  // collective; "" or why not
-// Collective: after it no call is checked. The races that the job has been told of.
-unsigned close_checker();
+// Collective: after it no call is checked. PE 0 returns how many races the job has been told of; ""
+// if there are none.
+std::string close_checker();
 void leave_checker();  // alone, by a child of fork: it checks no more
 
 }  // namespace meshmem::races

@@ -102,6 +102,7 @@ int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
          .dest_counts = {counts(dest_nelems), counts(dest_displs)},                             \
          .source_counts = {counts(source_nelems), counts(source_displs)},                       \
          .context = word(first_of(ctx, SHMEM_CTX_DEFAULT)),                                     \
+         .options = static_cast<long>(word(options)),                                           \
          .pe = pe_of_call(first_of(team), first_of(ctx), first_of(pe), first_of(PE_root)),      \
          .is_empty_request = is_empty_request(k_##whole_name, ptr, count, size),                \
          .team_key = key_of_call(first_of(team, parent_team), PE_start, logPE_stride, PE_size), \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of this library that libmeshmem.so calls.
-// Invariant: a process that ends after a job with races ends with status 1.
+// Invariant: after a job with races PE 0 ends with status 1, as the last PE of its machine. A
+// launcher would end those that still run.
 #include <fmt/format.h>
 #include <pshmem.h>
 #include <pthread.h>
@@ -29,7 +30,7 @@ std::string open(const TraceJob& job) {
   });
   if (registered != 0) return "MESHMEM_CHECK=races: no memory for a function at fork";
   tracing::forget_teams();
-  tracing::name_predefined_teams(job.node);
+  tracing::name_predefined_teams(job);
   if (const std::string error = open_checker(checked_job); !error.empty())
     return "MESHMEM_CHECK=races: " + error;
   tracing::put_wrappers_in_place();
@@ -39,18 +40,17 @@ std::string open(const TraceJob& job) {
 // All have ended their calls, and have told of their races.
 void close() {
   pshmem_barrier_all();
-  const unsigned races = close_checker();
-  if (races == 0) return;
+  const std::string races = close_checker();
+  if (races.empty()) return;
   has_races = true;
-  if (checked_job.pe == 0)
-    checked_job.print_line(fmt::format("MESHMEM_CHECK=races: {} {}; the job ends with status 1",
-                                       races, races == 1 ? "race" : "races"));
+  checked_job.print_line(fmt::format("MESHMEM_CHECK=races: {}; the job ends with status 1", races));
 }
 
 // Behind the program's own functions for its end; what comes later is the system's.
 __attribute__((destructor)) void end_with_status() {
   if (!has_races) return;
   std::fflush(nullptr);
+  checked_job.await_ends_of_others();
   _exit(1);
 }
 

@@ -76,6 +76,7 @@ void read_clock_of_part(const Board& board, int pe, const Moment& moment, const 
 
 bool add_pair(Head& head, std::uint64_t pair) {
   const Held held(head.mutex);
+  ++head.n_found;
   for (std::uint64_t& known : head.pairs) {
     if (known == pair) return false;
     if (known != 0) continue;

@@ -63,19 +63,24 @@ std::string_view name_of(const Site& site) {
   return kind < kAccessNames.size() ? kAccessNames[kind] : "a call";
 }
 
-std::string line_of(const Access& access, const Site& site) {
-  return fmt::format("\n  {}{} by PE {}: {} in {}", access.writes ? "written" : "read",
+std::string line_of(std::string_view when, const Access& access, const Site& site) {
+  return fmt::format("\n  {} {}{} by PE {}: {} in {}", when, access.writes ? "written" : "read",
                      is_atomic(access) ? " atomically" : "", access.pe,
                      access.site == 0 ? "a call" : name_of(site), place_of(site));
 }
 
+// Says what is wrong, and what would be right.
 std::string_view hint(const Race& race) {
   if (is_atomic(race.here) && is_atomic(race.before))
-    return "nothing orders the two, which are atomics of different types";
-  if (race.before.pe == race.here.pe) return "the second call is not complete before shmem_quiet";
+    return "nothing orders the two, which are atomics of different types; use one type, or a "
+           "barrier between them";
+  if (race.before.pe == race.here.pe)
+    return "the first call is not complete before shmem_quiet, which belongs between them";
   if (race.has_returned)
-    return "the second call has returned, but no shmem_fence or shmem_quiet has completed it";
-  return "nothing orders the two";
+    return "the first call has returned, but no shmem_fence or shmem_quiet has completed it, which "
+           "belongs behind it";
+  return "nothing orders the two; a barrier between them does, or a signal for which the second "
+         "waits";
 }
 
 }  // namespace
@@ -101,7 +106,14 @@ std::string text_of(const Boards& boards, const Race& race) {
   const Site before = boards.site(race.before.pe, race.before.site);
   if (!boards.is_new_pair(pair_of(here, before))) return "";
   return fmt::format("MESHMEM_CHECK=races: a race for {}: {}{}{}", race.place, hint(race),
-                     line_of(race.here, here), line_of(race.before, before));
+                     line_of("first", race.before, before), line_of("then", race.here, here));
+}
+
+std::string text_of_count(const Head& head) {
+  if (head.n_races == 0) return "";
+  const std::string times =
+      head.n_found > head.n_races ? fmt::format(", found {} times", head.n_found) : "";
+  return fmt::format("{} {}{}", head.n_races, head.n_races == 1 ? "race" : "races", times);
 }
 
 void forget_sites() {

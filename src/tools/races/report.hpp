@@ -32,6 +32,9 @@ struct Race {
 // "" if it was reported before.
 std::string text_of(const Boards& boards, const Race& race);
 
+// "1 race, found 100 times"; "" if there was none.
+std::string text_of_count(const Head& head);
+
 void forget_sites();
 
 }  // namespace meshmem::races

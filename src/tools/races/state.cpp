@@ -46,8 +46,8 @@ std::size_t begin_of_statics() {
 }  // namespace
 
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes) {
-  const auto in = [address](const TraceRange& range) {
-    return range.base <= address && address - range.base < range.bytes;
+  const auto in = [=](const TraceRange& range) {
+    return range.base <= address && address - range.base < range.bytes && bytes <= range.bytes;
   };
   const TraceJob& job = checker.job;
   if (in(job.heap)) return Range{address - job.heap.base, bytes};

@@ -123,7 +123,7 @@ std::string open_trace(const TraceJob& job) {
     slow_ways_before[i] = (*job.slow_ways)[i].load(std::memory_order_relaxed);
   record_init(job);
   forget_teams();
-  name_predefined_teams(job.node);
+  name_predefined_teams(job);
   part_header().at_start = measure_clock(traced_job);
   use_streams(traced_job);
   put_wrappers_in_place();
@@ -149,7 +149,10 @@ void close_trace() {
 }
 
 void leave_trace() {
-  if (part_fd() >= 0) count_slow_ways();
+  if (part_fd() >= 0) {
+    count_slow_ways();
+    note_moment();  // until then the calls under way have lasted
+  }
   say_what_is_left();
 }
 

@@ -92,8 +92,7 @@ void sort_calls(Timeline& timeline) {
 }
 
 // A call that has not returned lasts until the last known moment of the job.
-void end_unfinished(Timeline& timeline) {
-  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+void end_unfinished(Timeline& timeline, std::int64_t last) {
   for (const Span& span : timeline.spans) last = std::max({last, span.begin_ns, span.end_ns});
   for (Span& span : timeline.spans)
     if (!span.is_finished) span.end_ns = last;
@@ -131,6 +130,7 @@ Place Timeline::place_of(int pe, std::uint64_t address) const {
 Timeline read_parts(const std::vector<std::span<std::byte>>& parts) {
   Timeline timeline;
   std::map<int, const PartHeader*> clocks;
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();  // known moment
   for (const std::span<std::byte> part : parts) {
     const PartHeader* header = header_of(part);
     if (!header) continue;
@@ -140,6 +140,7 @@ Timeline read_parts(const std::vector<std::span<std::byte>>& parts) {
   for (const std::span<std::byte> part : parts) {
     const PartHeader* header = header_of(part);
     if (!header) continue;
+    last = std::max(last, on_one_clock(*header, *clocks[header->clock], header->last.ticks));
     const auto n_pes = static_cast<std::size_t>(header->n_pes);
     if (timeline.pes.size() < n_pes) timeline.pes.resize(n_pes);
     timeline.pes[static_cast<std::size_t>(header->pe)] = header;
@@ -147,7 +148,7 @@ Timeline read_parts(const std::vector<std::span<std::byte>>& parts) {
       add_chunk(timeline, *header, *clocks[header->clock], part.data() + at);
   }
   sort_calls(timeline);
-  end_unfinished(timeline);
+  end_unfinished(timeline, last);
   return timeline;
 }
 

@@ -3,6 +3,8 @@
 // Invariant: every answer is the same for all devices and all kernels of a process.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 
 #pragma GCC visibility push(default)
@@ -12,6 +14,9 @@ namespace hip_on_cpu {
 // Called in a signal handler when a kernel fails, after the line that says what has failed, before
 // the process ends. At most one call runs at a time, also of the next function.
 void call_at_faults(void (*function)());
+
+// Handles SIGSEGV and SIGBUS of the host: the handler for kernels may take its place, and calls it.
+void call_at_faults_of_host(void (*handler)(int, siginfo_t*, void*));
 
 // Called before the function above if a kernel has used a bad address; also in a signal handler.
 void call_at_bad_addresses(void (*function)(const void* address));

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which threads may call: by the level that the program asked for, and by the options of contexts.
+// Also remembers which contexts are destroyed.
+// Invariant: a call that may not be ends the job with a line. Called by checker, with its mutex.
+#ifndef MESHMEM_TOOLS_RACES_USERS_HPP_
+#define MESHMEM_TOOLS_RACES_USERS_HPP_
+
+#include "tools/races/call.hpp"
+
+namespace meshmem::races {
+
+void begin_use(const Call& call);
+void end_use(const Call& call);
+
+// The calling thread has initialized the library, with this level of threads.
+void forget_users(int thread_level);
+
+}  // namespace meshmem::races
+
+#endif  // MESHMEM_TOOLS_RACES_USERS_HPP_
