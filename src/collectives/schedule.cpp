@@ -56,17 +56,4 @@ int dissemination_target(int n, int pe, int round) { return modulo(pe + (1 << ro
 
 int binomial_parent(int pe) { return pe & (pe - 1); }
 
-std::vector<int> binomial_children(int n, int pe) {
-  std::vector<int> children;
-  for (int step = 1; step < n && pe % (2 * step) == 0; step *= 2) {
-    if (pe + step < n) children.push_back(pe + step);
-  }
-  std::reverse(children.begin(), children.end());
-  return children;
-}
-
-std::vector<int> chain_children(int n, int pe) {
-  return pe + 1 < n ? std::vector<int>{pe + 1} : std::vector<int>{};
-}
-
 }  // namespace meshmem::schedule

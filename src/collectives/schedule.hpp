@@ -8,7 +8,6 @@
 #define MESHMEM_COLLECTIVES_SCHEDULE_HPP_
 
 #include <cstddef>
-#include <vector>
 
 namespace meshmem::schedule {
 
@@ -54,11 +53,15 @@ Exchange doubling_exchange(int n, int pe, int step);
 int dissemination_rounds(int n);
 int dissemination_target(int n, int pe, int round);
 
-// Trees from PE 0 on: to whom a PE passes on what it has. Binomial: log2 n hops; the child with the
-// largest subtree first. A chain: n - 1 hops, and each sends once.
+// A binomial tree from PE 0 on, in which a PE passes on what it has: log2 n hops.
 int binomial_parent(int pe);  // of one that is not 0
-std::vector<int> binomial_children(int n, int pe);
-std::vector<int> chain_children(int n, int pe);
+// Calls run(pe) for its children, the one with the largest subtree first.
+template <typename Run>
+void for_binomial_children(int n, int pe, const Run& run) {
+  const int subtree = pe == 0 ? n : pe & -pe;
+  for (int step = 1 << dissemination_rounds(n); step > 0; step /= 2)
+    if (step < subtree && pe + step < n) run(pe + step);
+}
 
 }  // namespace meshmem::schedule
 

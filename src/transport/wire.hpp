@@ -23,12 +23,12 @@ class WireListener {
  public:
   virtual ~WireListener() = default;
 
-  // Whether the sender of this (aligned) head may introduce itself. Only then does the wire keep
-  // the sender's address; it hands over the message in any case.
+  // Whether the sender of this head may introduce itself. Only then does the wire keep the sender's
+  // address; it hands over the message in any case.
   virtual bool admits(const std::byte* head_at, std::size_t head_bytes) = 0;
-  // A message in two parts, which stay until take() returns; only the head is aligned. If the
-  // message introduces an admitted sender, `sender` is the peer to answer, with the number that
-  // connect() gives for its address; else it is -1. May call send(), and nothing else of the Wire.
+  // A message in two parts at any alignment, which stay until take() returns. If the message
+  // introduces an admitted sender, `sender` is the peer to answer, with the number that connect()
+  // gives for its address; else it is -1. May call send(), and nothing else of the Wire.
   virtual void take(int sender, const std::byte* head_at, std::size_t head_bytes,
                     const std::byte* body, std::size_t body_bytes) = 0;
   // Nothing more comes from this peer, and nothing reaches it. `why`: one line without a name.

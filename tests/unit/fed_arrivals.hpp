@@ -85,17 +85,19 @@ class FedArrivals {
             .lone = {}};
   }
 
-  // The body is where no address is aligned, and ends where its memory does.
+  // Both parts are where no address is aligned, and the body ends where its memory does.
   Fate take(int sender, const void* head, std::size_t head_bytes,
             const std::vector<std::byte>& body) {
-    alignas(std::max_align_t) std::byte aligned[Wire::kMostOfHead];
-    std::memcpy(aligned, head, head_bytes);
+    alignas(std::max_align_t) std::byte room[Wire::kMostOfHead + 1];
+    std::byte* const shifted_head = room + 1;
+    std::memcpy(shifted_head, head, head_bytes);
     const auto shifted = std::make_unique<std::byte[]>(body.size() + 1);
     std::copy(body.begin(), body.end(), shifted.get() + 1);
     const std::uint64_t ignored = state_.refused;
     try {
-      const bool introduces = sender >= 0 && arrivals_.admits(aligned, head_bytes);
-      arrivals_.take(introduces ? sender : -1, aligned, head_bytes, shifted.get() + 1, body.size());
+      const bool introduces = sender >= 0 && arrivals_.admits(shifted_head, head_bytes);
+      arrivals_.take(introduces ? sender : -1, shifted_head, head_bytes, shifted.get() + 1,
+                     body.size());
       state_.outlet.send_open();
       state_.outlet.acknowledge_all();
     } catch (const JobEnds&) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace meshmem::schedule {
@@ -244,6 +245,27 @@ TEST(Dissemination, TakesTheLogarithmRoundedUp) {
   EXPECT_EQ(dissemination_rounds(5), 3);
   EXPECT_EQ(dissemination_rounds(64), 6);
   EXPECT_EQ(dissemination_rounds(65), 7);
+}
+
+TEST(Binomial, GivesEveryPeToItsParentOnce) {
+  for (int n = 1; n <= 65; ++n) {
+    std::vector<int> parents(static_cast<std::size_t>(n), -1);
+    for (int pe = 0; pe < n; ++pe) {
+      for_binomial_children(n, pe, [&](int child) {
+        ASSERT_LT(child, n);
+        ASSERT_EQ(std::exchange(parents[static_cast<std::size_t>(child)], pe), -1);
+      });
+    }
+    ASSERT_EQ(parents[0], -1);
+    for (int pe = 1; pe < n; ++pe)
+      ASSERT_EQ(parents[static_cast<std::size_t>(pe)], binomial_parent(pe));
+  }
+}
+
+TEST(Binomial, BeginsWithTheLargestSubtree) {
+  std::vector<int> children;
+  for_binomial_children(7, 0, [&](int child) { children.push_back(child); });
+  EXPECT_EQ(children, (std::vector<int>{4, 2, 1}));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The TCP wire reads the connection that had something twice in a row without asking about the
-// others. They wait no longer for that than microseconds, whatever it brings, and it may end.
+// The TCP wire reads the connection that had something several times in a row without asking about
+// the others. They wait no longer for that than microseconds, whatever it brings, and it may end.
 #include <unistd.h>
 
 #include "wire_ends.hpp"
@@ -71,6 +71,17 @@ TEST_F(TcpWireSteady, SendsOnWithTheFirstLookAfterANap) {
     ASSERT_TRUE(middle.progress());
   }
   EXPECT_GT(rounds, 2) << "more than sockets hold";
+}
+
+TEST_F(TcpWireSteady, WakesTheThreadThatSleepsForWhatTheTalkerSends) {
+  get_used_to_talker();
+  ASSERT_FALSE(middle.progress());
+  ASSERT_TRUE(middle.wire().arm());
+  const std::uint64_t before = middle.taken();
+  say(talker, false);
+  ASSERT_TRUE(has_something());
+  ASSERT_TRUE(middle.progress());
+  EXPECT_EQ(middle.taken(), before + 1);
 }
 
 TEST_F(TcpWireSteady, TakesASingleMessageBesideAStream) {

@@ -4,8 +4,6 @@
 // others. Heads pass the data on, along a binomial tree of the nodes, or where there are many
 // chunks along a chain; the others take it from their head.
 // Invariant: rooted in the sense of team_steps.hpp: all announce the operation. dest may be source.
-#include <vector>
-
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
@@ -17,24 +15,43 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// How this PE's node takes part in the broadcasts of one root.
-struct Tree {
-  int parent = -1;            // the head that this node gets the data from; none at the root
-  std::vector<int> children;  // the heads that it passes it on to
-  int head = 0;               // of this node, as one of its members
-
-  Tree(const Team& team, int root, bool is_chain) {
-    const int n = count_nodes(team), root_node = node_of(team, root);
-    const int mine = (team.my_node - root_node + n) % n;  // numbers from the root's node on
-    const auto head_of = [&](int number) {
-      return number == 0 ? root : node_at(team, (root_node + number) % n).leader();
-    };
-    if (mine == 0) head = index_in(my_node(team), root);
-    if (mine > 0) parent = head_of(is_chain ? mine - 1 : schedule::binomial_parent(mine));
-    const std::vector<int> numbers =
-        is_chain ? schedule::chain_children(n, mine) : schedule::binomial_children(n, mine);
-    for (const int number : numbers) children.push_back(head_of(number));
+// How this PE's node takes part in the broadcasts of one root. Nodes have numbers from the root's
+// node on. In a chain each passes on to the next.
+class Tree {
+ public:
+  Tree(const Team& team, int root, bool is_chain)
+      : team_(team), root_(root), is_chain_(is_chain), root_node_(node_of(team, root)) {
+    const int n = count_nodes(team);
+    mine_ = (team.my_node - root_node_ + n) % n;
+    if (mine_ == 0) head = index_in(my_node(team), root);
+    if (mine_ > 0) parent = head_of(is_chain ? mine_ - 1 : schedule::binomial_parent(mine_));
   }
+
+  // Calls run(head) for the heads that this node passes the data on to.
+  template <typename Run>
+  void for_children(const Run& run) const {
+    const int n = count_nodes(team_);
+    if (!is_chain_) {
+      schedule::for_binomial_children(n, mine_, [&](int number) { run(head_of(number)); });
+    } else if (mine_ + 1 < n) {
+      run(head_of(mine_ + 1));
+    }
+  }
+
+  int parent = -1;  // the head that this node gets the data from; none at the root
+  int head = 0;     // of this node, as one of its members
+
+ private:
+  int head_of(int number) const {
+    return number == 0 ? root_
+                       : node_at(team_, (root_node_ + number) % count_nodes(team_)).leader();
+  }
+
+  const Team& team_;
+  const int root_;
+  const bool is_chain_;
+  const int root_node_;
+  int mine_ = 0;  // the number of this node
 };
 
 // At most kStageBytes, in host memory.
@@ -48,7 +65,7 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
   const bool is_root = tree.parent < 0;
   const void* data = is_root ? source : dest;
   if (!is_root) operation.receive(tree.parent, {dest, bytes});
-  for (const int child : tree.children) operation.send(child, data, bytes);
+  tree.for_children([&](int child) { operation.send(child, data, bytes); });
   if (node.n > 1) post_message(node, sequence, data, bytes);
   if (dest != data) std::memcpy(dest, data, bytes);
 }
@@ -104,8 +121,8 @@ class InChunks {
         operation.receive(tree.parent, {at(dest_, begin(chunk)), length(chunk)}, chunk);
         say(chunk + 1);
       }
-      for (const int child : tree.children)
-        operation.send(child, at(data, begin(chunk)), length(chunk), chunk);
+      tree.for_children(
+          [&](int child) { operation.send(child, at(data, begin(chunk)), length(chunk), chunk); });
     }
     if (is_root && dest_ != source_) copy_buffer(dest_, source_, bytes_);
   }

@@ -18,7 +18,7 @@ namespace meshmem::tcp {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 16;  // parcels of a call
-constexpr std::size_t kFewBytes = 256;   // joined, of the parts of a call
+constexpr std::size_t kFewBytes = 256;   // of a parcel that is copied to send it
 
 // Adds the rest of a parcel, of which `n_sent` bytes have left already. Returns the place behind
 // it.
@@ -36,29 +36,15 @@ iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message
   return to;
 }
 
-// One part takes the kernel .2 us less than a list of parts does, and few bytes are soon copied.
-std::size_t join_few(iovec* parts, std::size_t n, std::span<char> room) {
-  std::size_t bytes = 0;
-  for (const iovec& part : std::span(parts, n)) bytes += part.iov_len;
-  if (n < 2 || bytes > room.size()) return n;
-  char* end = room.data();
-  for (const iovec& part : std::span(parts, n))
-    end = std::copy_n(static_cast<const char*>(part.iov_base), part.iov_len, end);
-  parts[0] = {room.data(), bytes};
-  return 1;
-}
-
 // Bytes, or an errno as a negative number; 0 where the socket is full.
 long send_parts(int descriptor, iovec* parts, std::size_t n) {
-  std::array<char, kFewBytes> room;
   msghdr header{};
   header.msg_iov = parts;
-  header.msg_iovlen = join_few(parts, n, room);
+  header.msg_iovlen = n;
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
   for (;;) {
-    const ssize_t sent = header.msg_iovlen == 1
-                             ? ::send(descriptor, parts->iov_base, parts->iov_len, kFlags)
-                             : ::sendmsg(descriptor, &header, kFlags);
+    const ssize_t sent = n == 1 ? ::send(descriptor, parts->iov_base, parts->iov_len, kFlags)
+                                : ::sendmsg(descriptor, &header, kFlags);
     if (sent >= 0) return sent;
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return 0;
     if (errno != EINTR) return -errno;
@@ -69,10 +55,31 @@ std::size_t bytes_of(const Lengths& lengths) {
   return sizeof lengths + lengths.head_bytes + lengths.body_bytes;
 }
 
-void hand_on(const Lengths& lengths, const std::byte* behind, const TakeParcel& take) {
-  alignas(std::max_align_t) std::byte head[Wire::kMostOfHead];
-  std::memcpy(head, behind, lengths.head_bytes);
-  take(lengths, head, behind + lengths.head_bytes);
+// One part takes the kernel .2 us less than a list of parts does, and few bytes are soon copied.
+long send_few(int descriptor, const Lengths& lengths, const Wire::Message& message) {
+  std::array<std::byte, kFewBytes> room;
+  std::byte* end = room.data();
+  const auto append = [&](const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(end, from, bytes);
+    end += bytes;
+  };
+  append(&lengths, sizeof lengths);
+  append(message.head, message.head_bytes);
+  append(message.body, message.body_bytes);
+  iovec whole{room.data(), bytes_of(lengths)};
+  return send_parts(descriptor, &whole, 1);
+}
+
+long send_whole(int descriptor, const Lengths& lengths, const Wire::Message& message) {
+  if (bytes_of(lengths) <= kFewBytes) return send_few(descriptor, lengths, message);
+  std::array<iovec, 3> parts;
+  const iovec* const end = add_parts(parts.data(), lengths, message, 0);
+  return send_parts(descriptor, parts.data(), static_cast<std::size_t>(end - parts.data()));
+}
+
+void hand_on(const std::byte* parcel, const Lengths& lengths, const TakeParcel& take) {
+  const std::byte* const head = parcel + sizeof lengths;
+  take(lengths, head, head + lengths.head_bytes);
 }
 
 }  // namespace
@@ -97,10 +104,7 @@ int Outgoing::send(int descriptor, const Wire::Message& message) {
     waiting_.push_back({message, lengths, 0});
     return 0;
   }
-  std::array<iovec, 3> parts;
-  const iovec* const end = add_parts(parts.data(), lengths, message, 0);
-  const long sent =
-      send_parts(descriptor, parts.data(), static_cast<std::size_t>(end - parts.data()));
+  const long sent = send_whole(descriptor, lengths, message);
   const auto n_sent = static_cast<std::size_t>(std::max(sent, 0L));
   if (n_sent == bytes_of(lengths)) {
     message.sent(message.argument);
@@ -186,7 +190,7 @@ Incoming::Got Incoming::read(int descriptor, std::vector<std::byte>& room, const
     bytes -= missing;
     Lengths lengths;
     std::memcpy(&lengths, part_.get(), sizeof lengths);
-    hand_on(lengths, part_.get() + sizeof lengths, take);
+    hand_on(part_.get(), lengths, take);
     whole_ = 0;
   } else {
     bytes += n_here_;
@@ -205,7 +209,7 @@ bool Incoming::take_all(const std::byte* at, std::size_t bytes, const TakeParcel
       keep(at, bytes, whole);
       return true;
     }
-    hand_on(lengths, at + sizeof lengths, take);
+    hand_on(at, lengths, take);
     at += whole;
     bytes -= whole;
   }

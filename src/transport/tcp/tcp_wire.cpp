@@ -11,21 +11,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <span>
 #include <utility>
 
 namespace meshmem {
 
 using tcp::as_text;
 using tcp::Clock;
-using tcp::Incoming;
 
 namespace {
 
 constexpr std::size_t kRoomBytes = 256 * 1024;
-// Other connections wait no longer than this. Naps between looks are longer, so each look after a
-// nap asks about all.
-constexpr auto kReadUnasked = std::chrono::microseconds(5);
 // A process dials again after an overrun peer has closed its connection, and after it had no free
 // descriptor. It counts the tries and not the time, since a stopped process does not try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
@@ -81,15 +76,6 @@ TcpWire::Connection& TcpWire::add(std::unique_ptr<Connection> made) {
   return connection;
 }
 
-void TcpWire::watch(Connection& connection) {
-  const bool awaits_room = connection.is_proved() && !connection.outgoing.is_empty();
-  if (awaits_room == connection.awaits_room) return;
-  connection.awaits_room = awaits_room;
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
-  if (awaits_room) event.events |= EPOLLOUT;
-  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, connection.descriptor(), &event);
-}
-
 void TcpWire::end(Connection& connection, int error) {
   if (std::exchange(connection.has_ended, true)) return;
   any_ended_ = true;
@@ -126,7 +112,8 @@ void TcpWire::keep_unsent(Connection& ending) {
 // from epoll's set, so do both here.
 void TcpWire::remove_ended() {
   if (!std::exchange(any_ended_, false)) return;
-  last_ = steady_ = nullptr;
+  watch_all();
+  last_ = nullptr;
   std::erase_if(connections_, [&](const auto& one) {
     if (!one->has_ended) return false;
     ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, one->descriptor(), nullptr);
@@ -270,116 +257,6 @@ bool TcpWire::report_losses() {
     listener_->lose(number, peer.why, peer.was_silent);
   }
   return any;
-}
-
-// ---- Progress
-
-bool TcpWire::progress() {
-  bool any = handle_events();
-  if (!strangers_.empty() || !redialled_.empty() || (is_admitting_ && !is_listening_)) {
-    const Time now = Clock::now();
-    end_late_strangers(now);
-    dial_again(now);
-    if (is_admitting_ && !is_listening_ && now >= listen_again_) listen_for(true);
-  }
-  if (!losses_.empty() && report_losses()) any = true;
-  remove_ended();
-  return any;
-}
-
-// To ask epoll takes .5 us when data has come, and the next look takes .5 us more. A read that
-// finds nothing takes less. So after two reads in a row have got data from one connection, it is
-// read for some microseconds without asking.
-//
-// Handles own dials last: a process whose dial stays has sent its claim before its answer to ours.
-bool TcpWire::handle_events() {
-  if (steady_ != nullptr) {
-    const Time now = Clock::now();
-    if (now < ask_at_) return take_from(*steady_);
-    ask_at_ = now + kReadUnasked;
-  }
-  std::array<epoll_event, 64> room;
-  const int n = ::epoll_wait(events_.get(), room.data(), static_cast<int>(room.size()), 0);
-  const std::span events(room.data(), static_cast<std::size_t>(std::max(n, 0)));
-  if (n > 1)
-    std::partition(events.begin(), events.end(), [](const epoll_event& event) {
-      const auto* const connection = static_cast<const Connection*>(event.data.ptr);
-      return connection == nullptr || connection->is_proved() || connection->is_accepted();
-    });
-  for (const epoll_event& event : events) {
-    auto* const connection = static_cast<Connection*>(event.data.ptr);
-    if (connection == nullptr) {
-      accept_some();
-    } else if (!connection->has_ended) {
-      handle(*connection, (event.events & EPOLLOUT) != 0);
-    }
-  }
-  return n > 0;
-}
-
-void TcpWire::handle(Connection& connection, bool may_write) {
-  if (!connection.is_proved()) return shake_hands(connection);
-  if (may_write) flush(connection);
-  take_from(connection);
-}
-
-void TcpWire::shake_hands(Connection& connection) {
-  switch (connection.advance(key_, own_)) {
-    case Connection::Step::waits:
-      return;
-    case Connection::Step::is_proved:
-      return note_proved(connection);
-    case Connection::Step::has_ended:
-      return end(connection, connection.error);
-    case Connection::Step::is_refused:
-      if (!connection.is_accepted())
-        lose(connection.peer, "another process answers in its place", false);
-      return end(connection, 0);
-  }
-}
-
-void TcpWire::note_proved(Connection& connection) {
-  if (connection.is_accepted()) {
-    std::erase(strangers_, &connection);
-    came_from_[std::string(as_text(connection.other()))] = &connection;
-    take_instead_of_dialling(connection);
-  }
-  flush(connection);
-  take_from(connection);
-}
-
-bool TcpWire::take_from(Connection& connection) {
-  taking_ = &connection;
-  switch (connection.incoming.read(connection.descriptor(), room_, take_parcel_)) {
-    case Incoming::Got::nothing:
-      if (connection.error == 0) return false;
-      end(connection, connection.error);
-      return true;
-    case Incoming::Got::something:
-      steady_ = std::exchange(last_, &connection) == &connection ? &connection : nullptr;
-      return true;
-    case Incoming::Got::end:
-      end(connection, 0);
-      return true;
-    case Incoming::Got::failure:
-      end(connection, errno);
-      return true;
-    case Incoming::Got::nonsense:
-      break;
-  }
-  const auto known = peer_at_.find(std::string(as_text(connection.other())));
-  if (known != peer_at_.end()) lose(known->second, "it has sent an invalid message", false);
-  end(connection, 0);
-  return true;
-}
-
-void TcpWire::take(Connection& connection, const tcp::Lengths& lengths, const std::byte* head,
-                   const std::byte* body) {
-  connection.was_used = true;
-  int sender = -1;
-  if (lengths.introduces != 0 && listener_->admits(head, lengths.head_bytes))
-    sender = connect(as_text(connection.other()));
-  listener_->take(sender, head, lengths.head_bytes, body, lengths.body_bytes);
 }
 
 }  // namespace meshmem

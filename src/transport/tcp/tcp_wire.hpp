@@ -35,7 +35,7 @@ class TcpWire final : public Wire {
   void send(int peer, const Message& message) override;
   bool progress() override;
   int event_fd() const override { return events_.get(); }
-  bool arm() override { return losses_.empty(); }
+  bool arm() override;
   std::string description() const override { return "tcp over " + interface_.name; }
 
  private:
@@ -60,6 +60,7 @@ class TcpWire final : public Wire {
 
   Connection& add(std::unique_ptr<Connection> made);
   void watch(Connection& connection);
+  void watch_all();
   void remove_ended();
 
   void dial(int number);
@@ -70,6 +71,8 @@ class TcpWire final : public Wire {
   void use(Connection& accepted, int number);
 
   bool handle_events();
+  bool handle_watched();
+  void note_data_from(Connection& connection);
   void handle(Connection& connection, bool may_write);
   void shake_hands(Connection& connection);
   void note_proved(Connection& connection);
@@ -111,7 +114,8 @@ class TcpWire final : public Wire {
   std::vector<std::byte> room_;
   Connection* taking_ = nullptr;
   Connection* last_ = nullptr;    // by which something came
-  Connection* steady_ = nullptr;  // by which something came twice in a row
+  int n_in_a_row_ = 0;            // times
+  Connection* steady_ = nullptr;  // the one that epoll does not watch; nullptr: it watches all
   Time ask_at_{};                 // about the others too
   tcp::TakeParcel take_parcel_;
 };

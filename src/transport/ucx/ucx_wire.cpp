@@ -238,19 +238,17 @@ void UcxWire::on_sent(void* request, ucs_status_t, void* argument) {
 
 // ---- Receiving
 
-// UCX puts a head where it ends up; the listener reads its words in place.
 ucs_status_t UcxWire::take(std::string_view introduced, const void* head, std::size_t head_bytes,
                            const void* body, std::size_t body_bytes, std::uint64_t attributes) {
   const bool is_announced_only = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   if (listener_ == nullptr || head_bytes > kMostOfHead || is_announced_only) return UCS_OK;
-  alignas(std::max_align_t) std::byte aligned[kMostOfHead];
-  if (head_bytes != 0) std::memcpy(aligned, head, head_bytes);
+  const auto* const head_at = static_cast<const std::byte*>(head);
   int sender = -1;
-  if (!introduced.empty() && listener_->admits(aligned, head_bytes)) {
+  if (!introduced.empty() && listener_->admits(head_at, head_bytes)) {
     sender = connect(introduced);
     sockets_.keep_from_children();  // the one by which it came
   }
-  listener_->take(sender, aligned, head_bytes, static_cast<const std::byte*>(body), body_bytes);
+  listener_->take(sender, head_at, head_bytes, static_cast<const std::byte*>(body), body_bytes);
   return UCS_OK;
 }
 
