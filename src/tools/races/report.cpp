@@ -70,8 +70,12 @@ std::string line_of(const Access& access, const Site& site) {
 }
 
 std::string_view hint(const Race& race) {
+  if (is_atomic(race.here) && is_atomic(race.before) && race.here.type == race.before.type)
+    return "nothing orders the two, which are atomics of contexts of different teams";
   if (is_atomic(race.here) && is_atomic(race.before))
     return "nothing orders the two, which are atomics of different types";
+  if (race.before.pe == race.here.pe && race.before.strand != race.here.strand)
+    return "nothing orders the two, which are of different threads, sections or tasks";
   if (race.before.pe == race.here.pe) return "the second call is not complete before shmem_quiet";
   if (race.has_returned)
     return "the second call has returned, but no shmem_fence or shmem_quiet has completed it";
