@@ -28,7 +28,7 @@ struct Region {
     release(this);
   }
   ~Region() {
-    acquire(this);
+    acquire(&end);
     acquire(&tasks);
     change_parallel(-1);
   }
@@ -36,10 +36,11 @@ struct Region {
   Region& operator=(const Region&) = delete;
   Run run;
   void* data;
+  char end = 0;  // an object of its own: a thread may begin when others have ended
 };
 void run_region(void* at) {
   const auto& region = *static_cast<const Region*>(at);
-  const Strand strand(&region, &region, __builtin_frame_address(0));
+  const Strand strand(&region, &region.end, __builtin_frame_address(0));
   region.run(region.data);
 }
 

@@ -34,7 +34,10 @@ struct Strand {
   bool is_between_calls = false;         // call_number is that of the program's own accesses
   std::atomic<std::uint32_t> epoch = 0;  // another one with each change of that number or the clock
   std::uint32_t n_told = 0;              // of what this PE was told
+  // The threads that work on it, and the epoch when the last of them left it. That is 0 once all
+  // strands know what it has done.
   unsigned users = 0;
+  std::uint32_t left = 0;
 };
 
 struct Checker {

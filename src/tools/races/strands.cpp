@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,14 +54,17 @@ void acquire_held(const void* object) {
   for (std::size_t i = 0; i < clock.size(); ++i) learn_number(i, clock[i]);
 }
 
-// The one that fewest threads work on; the first of those.
+// The one that fewest threads work on. Of those, one that none has left in this parallel phase, or
+// the one left first: the work that begins may race with what the last one did.
 unsigned take_strand() {
   const unsigned strands = checker.boards.of_node().strands();
   if (strands == 1) return 0;
   const auto begin = checker.strands.begin() + 1;
   const auto found = std::min_element(
       begin, checker.strands.begin() + strands,
-      [](const Strand& one, const Strand& other) { return one.users < other.users; });
+      [](const Strand& one, const Strand& other) {
+        return std::tie(one.users, one.left) < std::tie(other.users, other.left);
+      });
   ++found->users;
   const auto strand = static_cast<unsigned>(found - checker.strands.begin());
   checker.n_strands = std::max(checker.n_strands, strand + 1);
@@ -79,7 +83,9 @@ void while_parallel(Work work) {
 void change_parallel(int change) {
   const Entered entered;
   n_parallel = std::max(0, n_parallel + change);
-  if (n_parallel == 0 && checker.is_open) forget_done_buffers();
+  if (n_parallel > 0 || !checker.is_open) return;
+  for (Strand& strand : checker.strands) strand.left = 0;
+  forget_done_buffers();
 }
 
 void release_to(const void* object) {
@@ -117,7 +123,10 @@ void end_strand(const void* object) {
     forget_noted_here(begin_of_frame - kStack, begin_of_frame);
     forget_buffers_here(begin_of_frame - kStack, begin_of_frame);
   }
-  if (before.has_left) --self().users;
+  if (before.has_left) {
+    --self().users;
+    self().left = self().epoch;
+  }
   current_strand = before.strand;
   begin_of_frame = before.frame;
 }
