@@ -30,7 +30,7 @@ extern constinit std::atomic<const AccessHooks*> hooks;
 
 // As access_hooks.hpp says.
 template <typename Hook, typename... Arguments>
-[[gnu::always_inline]] inline void call_hook(Hook AccessHooks::* hook, Arguments... arguments) {
+[[gnu::always_inline]] inline void call_hook(Hook AccessHooks::*hook, Arguments... arguments) {
   if (const AccessHooks* set = hooks.load(std::memory_order_acquire)) [[unlikely]]
     (set->*hook)(arguments...);
 }

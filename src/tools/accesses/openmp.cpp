@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What begins, ends and orders the threads, sections and tasks of OpenMP as GCC compiles it: the
-// functions of libgomp. Programs are linked with --wrap for each (races.wraps).
+// The functions of libgomp that begin, end and order threads, sections and tasks of OpenMP, as GCC
+// compiles it. Programs are linked with --wrap for each (races.wraps).
 // Invariant: each does what the function does. Those that order only some threads or tasks, such as
 // barriers of teams or dependences of tasks, order all: that hides races, and makes none.
 #include <stdarg.h>
@@ -84,8 +84,8 @@ void run_task(void* at) {
   }
   std::free(task);
 }
-Task* make_task(Run run, const void* data, void (*copy)(void*, const void*), long bytes,
-                long align, bool depends) {
+Task* make_task(Run run, const void* data, void (*copy)(void*, const void*), long bytes, long align,
+                bool depends) {
   const auto size = static_cast<std::size_t>(bytes);
   const auto alignment = std::max(static_cast<std::size_t>(align), alignof(Task));
   const std::size_t before = (sizeof(Task) + alignment - 1) / alignment * alignment;
@@ -130,30 +130,29 @@ using namespace meshmem::accesses;
 
 // ---- Regions
 
-#define REGION(R, name, params, ...)                                            \
-  GOMP(R, name, params)                                                         \
-  VISIBLE R __wrap_##name params {                                              \
-    if (!hooks.load(std::memory_order_acquire)) return name(run, __VA_ARGS__);  \
-    Region region(run, data);                                                   \
-    run = run_region;                                                           \
-    data = &region;                                                             \
-    return name(run, __VA_ARGS__);                                              \
+#define REGION(R, name, params, ...)                                           \
+  GOMP(R, name, params)                                                        \
+  VISIBLE R __wrap_##name params {                                             \
+    if (!hooks.load(std::memory_order_acquire)) return name(run, __VA_ARGS__); \
+    Region region(run, data);                                                  \
+    run = run_region;                                                          \
+    data = &region;                                                            \
+    return name(run, __VA_ARGS__);                                             \
   }
 REGION(void, GOMP_parallel, (Run run, void* data, unsigned threads, unsigned flags), data, threads,
        flags)
-REGION(unsigned, GOMP_parallel_reductions,
-       (Run run, void* data, unsigned threads, unsigned flags), data, threads, flags)
+REGION(unsigned, GOMP_parallel_reductions, (Run run, void* data, unsigned threads, unsigned flags),
+       data, threads, flags)
 REGION(void, GOMP_parallel_sections,
        (Run run, void* data, unsigned threads, unsigned n, unsigned flags), data, threads, n, flags)
-#define LOOP(kind)                                                                              \
-  REGION(void, GOMP_parallel_loop_##kind,                                                       \
-         (Run run, void* data, unsigned threads, long begin, long end, long step, long chunk,   \
-          unsigned flags),                                                                      \
+#define LOOP(kind)                                                                            \
+  REGION(void, GOMP_parallel_loop_##kind,                                                     \
+         (Run run, void* data, unsigned threads, long begin, long end, long step, long chunk, \
+          unsigned flags),                                                                    \
          data, threads, begin, end, step, chunk, flags)
-#define LOOP_AT_RUN_TIME(kind)                                                                  \
-  REGION(void, GOMP_parallel_loop_##kind,                                                       \
-         (Run run, void* data, unsigned threads, long begin, long end, long step,               \
-          unsigned flags),                                                                      \
+#define LOOP_AT_RUN_TIME(kind)                                                                     \
+  REGION(void, GOMP_parallel_loop_##kind,                                                          \
+         (Run run, void* data, unsigned threads, long begin, long end, long step, unsigned flags), \
          data, threads, begin, end, step, flags)
 LOOP(static)
 LOOP(dynamic)
@@ -216,14 +215,14 @@ VISIBLE unsigned __wrap_GOMP_sections_next() {
   leave_section();
   return enter_section(GOMP_sections_next());
 }
-#define END_SECTIONS(R, name, ...)   \
-  GOMP(R, name, ())                  \
-  VISIBLE R __wrap_##name() {        \
-    end_sections();                  \
-    release(&team);                  \
-    __VA_ARGS__ name();              \
-    acquire(&team);                  \
-    END_SECTIONS_##R                 \
+#define END_SECTIONS(R, name, ...) \
+  GOMP(R, name, ())                \
+  VISIBLE R __wrap_##name() {      \
+    end_sections();                \
+    release(&team);                \
+    __VA_ARGS__ name();            \
+    acquire(&team);                \
+    END_SECTIONS_##R               \
   }
 #define END_SECTIONS_void
 #define END_SECTIONS_bool return is_cancelled;
@@ -257,17 +256,17 @@ VISIBLE void __wrap_GOMP_task(Run run, void* data, void (*copy)(void*, const voi
 }
 
 // Their tasks begin within the library, so the thread does them at once.
-#define TASKLOOP(name, T)                                                                         \
-  GOMP(void, name,                                                                                \
-       (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align,            \
-        unsigned flags, unsigned long n, int priority, T begin, T end, T step))                   \
-  VISIBLE void __wrap_##name(Run run, void* data, void (*copy)(void*, const void*), long bytes,   \
-                             long align, unsigned flags, unsigned long n, int priority, T begin,  \
-                             T end, T step) {                                                     \
-    constexpr unsigned kDefers = 1u << 10;                                                        \
-    if (hooks.load(std::memory_order_acquire)) flags &= ~kDefers;                                 \
-    name(run, data, copy, bytes, align, flags, n, priority, begin, end, step);                    \
-    acquire(&tasks);                                                                              \
+#define TASKLOOP(name, T)                                                                        \
+  GOMP(void, name,                                                                               \
+       (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align,           \
+        unsigned flags, unsigned long n, int priority, T begin, T end, T step))                  \
+  VISIBLE void __wrap_##name(Run run, void* data, void (*copy)(void*, const void*), long bytes,  \
+                             long align, unsigned flags, unsigned long n, int priority, T begin, \
+                             T end, T step) {                                                    \
+    constexpr unsigned kDefers = 1u << 10;                                                       \
+    if (hooks.load(std::memory_order_acquire)) flags &= ~kDefers;                                \
+    name(run, data, copy, bytes, align, flags, n, priority, begin, end, step);                   \
+    acquire(&tasks);                                                                             \
   }
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What begins, ends and orders the program's threads: pthreads, those of C++ by GCC's library, and
-// locks of C. Programs are linked with --wrap for each (races.wraps).
+// The functions that begin, end and order the program's threads: pthreads, those of C++ by GCC's
+// library, and locks of C. Programs are linked with --wrap for each (races.wraps).
 // Invariant: each does what the function does. A thread that begins in another way is not told of.
 #include <malloc.h>
 #include <pthread.h>
@@ -111,10 +111,10 @@ VISIBLE void* __wrap_realloc(void* block, std::size_t bytes) {
   forget_block(block);
   return realloc(block, bytes);
 }
-#define WRAP_DELETE(symbol, params, ...)               \
-  VISIBLE void __wrap_##symbol params {                \
-    forget_block(block);                               \
-    ::operator delete __VA_ARGS__;                     \
+#define WRAP_DELETE(symbol, params, ...) \
+  VISIBLE void __wrap_##symbol params {  \
+    forget_block(block);                 \
+    ::operator delete __VA_ARGS__;       \
   }
 WRAP_DELETE(_ZdlPv, (void* block), (block))
 WRAP_DELETE(_ZdlPvm, (void* block, std::size_t), (block))

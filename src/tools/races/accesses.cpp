@@ -10,7 +10,6 @@
 
 #include "tools/races/buffers.hpp"
 #include "tools/races/noted.hpp"
-#include "tools/races/strands.hpp"
 
 namespace meshmem::races {
 namespace {

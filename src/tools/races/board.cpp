@@ -79,9 +79,10 @@ void Board::make_mutexes() const {
 std::string Board::open(const TraceJob& job) {
   n_pes_ = static_cast<std::size_t>(job.n_pes);
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
-  n_strands_ = static_cast<unsigned>(std::clamp<std::size_t>(kMostWorkers / n_pes_, 1, kMaxStrands));
-  const std::size_t clocks = n_strands_ * PeBoard::kVersions * n_strands_ * n_pes_ * kOrders *
-                             sizeof(std::uint32_t);
+  n_strands_ =
+      static_cast<unsigned>(std::clamp<std::size_t>(kMostWorkers / n_pes_, 1, kMaxStrands));
+  const std::size_t clocks =
+      n_strands_ * PeBoard::kVersions * n_strands_ * n_pes_ * kOrders * sizeof(std::uint32_t);
   before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
   before_shadow_ = before_told_ + pages(n_strands_ * n_pes_ * sizeof(Told));
   bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));

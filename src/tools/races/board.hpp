@@ -95,7 +95,7 @@ struct PeBoard {
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
-  std::uint32_t n_strands;             // that have published, or of whom those have heard
+  std::uint32_t n_strands;              // that have published, or of whom those have heard
   std::uint32_t versions[kMaxStrands];  // the newest of each
   std::uint32_t n_entries;
   Entry entries[kEntries];
@@ -136,7 +136,7 @@ class Board {
   }
   // The clock of this version: kOrders numbers for each PE, for each strand.
   std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
-  // What each strand of each PE has told this one.
+  // The last write by which each strand of each PE has told this one.
   std::span<Told> told(int pe) const;
   std::span<Cell> shadow(int pe) const { return {at<Cell>(begin_of(pe) + before_shadow_), cells_}; }
 

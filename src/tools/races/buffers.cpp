@@ -9,7 +9,6 @@
 
 #include "tools/races/noted.hpp"
 #include "tools/races/state.hpp"
-#include "tools/races/strands.hpp"
 
 namespace meshmem::races {
 namespace {
@@ -50,8 +49,8 @@ std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, cons
         my_clock().knows(me(), buffer.access))
       continue;
     const std::uint64_t at = std::max(address, buffer.begin);
-    const bool is_own_stack = buffer.thread == this_thread() && buffer.access.who() != me() &&
-                              is_private_here(at);
+    const bool is_own_stack =
+        buffer.thread == this_thread() && buffer.access.who() != me() && is_private_here(at);
     if (!is_own_stack && !is_gone(at, buffer.access.call_number)) return buffer.access;
   }
   return std::nullopt;
@@ -70,9 +69,7 @@ void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access) 
 
 void forget_done_buffers() {
   if (is_parallel()) return;
-  const auto is_done = [](const Buffer& buffer) {
-    return my_clock().knows(me(), buffer.access);
-  };
+  const auto is_done = [](const Buffer& buffer) { return my_clock().knows(me(), buffer.access); };
   if (std::erase_if(buffers, is_done) != 0) note_bounds();
 }
 

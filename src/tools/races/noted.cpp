@@ -9,7 +9,6 @@
 
 #include "base/hooks/access_hooks.hpp"
 #include "tools/races/report.hpp"
-#include "tools/races/strands.hpp"
 
 namespace meshmem::races {
 

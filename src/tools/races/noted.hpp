@@ -61,8 +61,8 @@ void keep_noted(std::uintptr_t at, std::size_t bytes, bool stores, const void* c
 // about to add. The caller holds the checker's mutex.
 std::optional<Access> find_noted(std::uint64_t address, std::size_t bytes, const Access& access);
 
-// What was there is gone: whoever uses the memory next need not know of it. forget_here() is for
-// memory of which no other thread knows.
+// The memory is free: a strand that uses it next need not know of accesses before. The second is
+// for this thread's own table.
 void forget_noted(std::uint64_t address, std::size_t bytes);
 void forget_noted_here(std::uint64_t begin, std::uint64_t end);
 void forget_all_noted();

@@ -85,8 +85,8 @@ std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std
   return race;
 }
 
-bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes,
-                const Worker& me, const std::function<void(const Access&)>& use) {
+bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, const Worker& me,
+                const std::function<void(const Access&)>& use) {
   bool is_anybody = false, is_crowded = false;
   each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
     if (cell.accesses[0].is_crowded) is_crowded = true;

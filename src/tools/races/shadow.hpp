@@ -69,8 +69,8 @@ std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std
 
 // The writes of other strands there, which the caller has seen. False: somebody may have written
 // who is not among them.
-bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes,
-                const Worker& me, const std::function<void(const Access&)>& use);
+bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, const Worker& me,
+                const std::function<void(const Access&)>& use);
 
 }  // namespace meshmem::races
 

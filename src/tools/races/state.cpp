@@ -14,6 +14,12 @@ namespace meshmem::races {
 
 Checker& checker = *new Checker;
 constinit thread_local unsigned current_strand = 0;
+constinit thread_local std::uint64_t begin_of_frame = 0;
+
+bool is_private_here(std::uint64_t address) {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) <= address &&
+         address < begin_of_frame;
+}
 
 namespace {
 thread_local bool is_entered = false;

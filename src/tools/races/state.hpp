@@ -58,11 +58,20 @@ struct Checker {
 };
 extern Checker& checker;  // lives for ever: a thread may still answer while the process ends
 
-// What this thread works on.
+// The strand of this thread.
 extern constinit thread_local unsigned current_strand;
 inline Strand& self() { return checker.strands[current_strand]; }
 inline Worker me() { return {checker.job.pe, current_strand}; }
 inline Clock my_clock() { return checker.clock_of(self()); }
+
+// While it is 0, the PE's strands are ordered: one works, and knows what the others have done.
+inline constinit std::atomic<int> n_parallel{0};
+inline bool is_parallel() { return n_parallel.load(std::memory_order_relaxed) > 0; }
+
+// Whether the address is of the stack that this thread has used since it began its work, at this
+// frame.
+extern constinit thread_local std::uint64_t begin_of_frame;
+bool is_private_here(std::uint64_t address);
 
 // A thread that is in the checker.
 class Entered {

@@ -27,7 +27,6 @@ struct Level {
   bool has_left;  // the thread works on another one now
 };
 thread_local std::vector<Level> levels;  // below the present one
-constinit thread_local std::uint64_t begin_of_frame = 0;
 constinit thread_local const void* due = nullptr;
 
 std::vector<std::uint32_t>& clock_of(const void* object) {
@@ -44,7 +43,7 @@ void release_held(const void* object) {
   for (std::size_t i = 0; i < mine.numbers.size(); ++i)
     clock[i] = std::max(clock[i], mine.numbers[i]);
   clock[own] = std::max(clock[own], mine.call_number);
-  // What comes from now on is not behind it.
+  // The calls and accesses from now on are not before it.
   mine.is_between_calls = false;
   renew_epoch(mine);
 }
@@ -61,8 +60,7 @@ unsigned take_strand() {
   if (strands == 1) return 0;
   const auto begin = checker.strands.begin() + 1;
   const auto found = std::min_element(
-      begin, checker.strands.begin() + strands,
-      [](const Strand& one, const Strand& other) {
+      begin, checker.strands.begin() + strands, [](const Strand& one, const Strand& other) {
         return std::tie(one.users, one.left) < std::tie(other.users, other.left);
       });
   ++found->users;
@@ -129,11 +127,6 @@ void end_strand(const void* object) {
   }
   current_strand = before.strand;
   begin_of_frame = before.frame;
-}
-
-bool is_private_here(std::uint64_t address) {
-  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) <= address &&
-         address < begin_of_frame;
 }
 
 void forget_strands() {

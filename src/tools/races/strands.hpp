@@ -7,14 +7,7 @@
 #ifndef MESHMEM_TOOLS_RACES_STRANDS_HPP_
 #define MESHMEM_TOOLS_RACES_STRANDS_HPP_
 
-#include <atomic>
-#include <cstdint>
-
 namespace meshmem::races {
-
-// While it is 0, the PE's strands are ordered: one works, and knows what the others have done.
-inline constinit std::atomic<int> n_parallel{0};
-inline bool is_parallel() { return n_parallel.load(std::memory_order_relaxed) > 0; }
 
 void change_parallel(int change);
 void release_to(const void* object);
@@ -28,8 +21,6 @@ void end_strand(const void* object);
 void acquire_later(const void* object);
 void acquire_what_is_due();
 
-// Whether the address is of the stack that this thread has used since it began this work.
-bool is_private_here(std::uint64_t address);
 void forget_strands();
 
 }  // namespace meshmem::races
