@@ -23,7 +23,7 @@ auto& tables = *new std::vector<NotedTable*>;
 // Of lines of memory, the last call before memory there was freed. Lines that share a place share
 // the later one, which hides races and makes none.
 constexpr std::size_t kLine = 64, kLines = std::size_t{1} << 16;
-auto& gone = *new std::array<std::atomic<std::uint32_t>, kLines>{};
+auto& gone = *new std::array<std::atomic<std::uint32_t>, kLines>();
 
 struct Owner {
   ~Owner() {
