@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mistakes in races_program.c and races_loads.c, and what MESHMEM_CHECK=races has to tell of
-each.
+"""The mistakes in races_program.c, races_loads.c and races_threads.cpp, and what
+MESHMEM_CHECK=races has to tell of each.
 
 Imported by the tests of jobs on one machine and on several.
 """
@@ -30,6 +30,7 @@ MISTAKES = {
     "atomics_of_a_float": ("shmem_float_atomic_set", "shmem_int_atomic_fetch"),
     "get_of_own_put": ("shmem_long_put", "shmem_long_get"),
     "quiet_of_another_context": ("shmem_ctx_long_put", "shmem_ctx_long_p"),
+    "atomics_of_two_teams": ("shmem_ctx_long_atomic_add", "shmem_long_atomic_add"),
     "atomic_get": ("shmem_long_atomic_add", "shmem_long_g"),
     "atomic_put": ("shmem_long_atomic_fetch_inc", "shmem_long_put"),
     "signal_get": ("shmem_signal_set", "shmem_uint64_g"),
@@ -96,10 +97,27 @@ MISTAKES_OF_LOADS = {
     "lock_of_one": (STORE, STORE),
     "atomic_and_put": (ATOMIC, "shmem_long_put"),
 }
+# Between threads, sections and tasks of a PE, and of those with another PE.
+MISTAKES_OF_THREADS = {
+    "load_beside_get": (LOAD, "shmem_long_get_nbi"),
+    "store_beside_put": (STORE, "shmem_long_put"),
+    "single_without_wait": (LOAD, "shmem_long_get_nbi"),
+    "sections_of_one": (LOAD, "shmem_long_get_nbi"),
+    "task_without_wait": (LOAD, "shmem_long_get_nbi"),
+    "load_outside_of_critical": (LOAD, "shmem_long_get_nbi"),
+    "sync_of_another_thread": (LOAD, "shmem_long_put"),
+    "wait_of_another_thread": (LOAD, "shmem_long_put"),
+    "load_before_join": (LOAD, "shmem_long_get_nbi"),
+    "load_without_mutex": (LOAD, "shmem_long_get_nbi"),
+    "atomic_flag_before_get": (LOAD, "shmem_long_get_nbi"),
+}
 OF_ONE_PE = ("get_of_own_put", "quiet_of_another_context", "dest_before_quiet",
              "dest_before_destroy", "source_before_quiet", "own_source_before_quiet",
              "load_before_quiet", "store_before_quiet", "copy_before_quiet",
-             "struct_before_quiet", "own_dest_before_quiet", "fetch_before_quiet")
+             "struct_before_quiet", "own_dest_before_quiet", "fetch_before_quiet",
+             "load_beside_get", "store_beside_put", "single_without_wait", "sections_of_one",
+             "task_without_wait", "load_outside_of_critical", "load_before_join",
+             "load_without_mutex", "atomic_flag_before_get")
 
 
 def n_pes_of(name):
@@ -118,6 +136,7 @@ def assert_told(test, result, name, mistakes, program):
     test.assertEqual(pe == other_pe, name in OF_ONE_PE, result)
     for where in (place, other_place):
         test.assertRegex(
-            where, rf"^\w+ at (?:{os.path.basename(program)}\+0x[0-9a-f]+|races_\w+\.c:[0-9]+)$")
+            where,
+            rf"^.+ at (?:{os.path.basename(program)}\+0x[0-9a-f]+|races_\w+\.c(?:pp)?:[0-9]+)$")
     test.assertRegex(result.err, r"MESHMEM_CHECK=races: 1 race(, found \d+ times)?; the job ends "
                                  "with status 1")

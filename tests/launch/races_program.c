@@ -168,6 +168,13 @@ static void atomics_of_a_float(void) {
   barrier_if_right();
   if (me == 1) (void)shmem_int_atomic_fetch((int*)x, 1);
 }
+static void atomics_of_two_teams(void) {
+  shmem_ctx_t context;
+  shmem_team_create_ctx(right ? SHMEM_TEAM_WORLD : SHMEM_TEAM_SHARED, 0, &context);
+  if (me == 0) shmem_ctx_long_atomic_add(context, x, 1, 0);
+  if (me == 1) shmem_long_atomic_add(x, 1, 0);
+  shmem_ctx_destroy(context);
+}
 /* No mistake: types of one width, whose names or signs differ. */
 static void atomics_of_one_width(void) {
   shmem_long_atomic_add(x, 1, 0);
@@ -507,25 +514,25 @@ static const struct {
   void (*run)(void);
 } cases[] = {
 #define CASE(name) {#name, name},
-    CASE(put_get) CASE(often) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get)
-        CASE(sync_without_quiet) CASE(team_sync_without_quiet) CASE(signal_of_another_put) CASE(
-            flag_without_fence) CASE(last_pe_without_fence) CASE(flag_without_context_fence)
-            CASE(flag_before_data) CASE(dest_before_quiet) CASE(dest_before_destroy) CASE(
-                source_before_quiet) CASE(own_source_before_quiet) CASE(atomic_fetch_put)
-                CASE(get_of_own_put) CASE(quiet_of_another_context) CASE(answer_without_quiet) CASE(
-                    fetch_behind_fence) CASE(atomics_of_two_widths) CASE(atomics_of_a_float)
-                    CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put) CASE(signal_get)
-                        CASE(dest_of_reduction) CASE(source_of_reduction) CASE(dest_of_collect)
-                            CASE(source_of_alltoallv) CASE(dest_of_alltoallv) CASE(
-                                dest_of_alltoallv_of_bytes) CASE(lock_of_one) CASE(wrong_signal)
-                                CASE(own_loads) CASE(own_loads_of_signal) CASE(count_without_quiet)
-                                    CASE(told_by_a_third) CASE(requests_of_nothing) CASE(no_answer)
-                                        CASE(team_of_two) CASE(teams_of_threads) CASE(cost)
-                                            CASE(negative_count) CASE(negative_stride)
-                                                CASE(negative_reduction) CASE(destroyed_team)
-                                                    CASE(destroyed_context) CASE(private_context)
-                                                        CASE(serialized_context) CASE(
-                                                            serialized_threads) CASE(single_thread)
+    CASE(put_get) CASE(often) CASE(p_g) CASE(put_put) CASE(get_p) CASE(iput_get) CASE(
+        sync_without_quiet) CASE(team_sync_without_quiet) CASE(signal_of_another_put)
+        CASE(flag_without_fence) CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(
+            flag_before_data) CASE(dest_before_quiet) CASE(dest_before_destroy)
+            CASE(source_before_quiet) CASE(own_source_before_quiet) CASE(atomic_fetch_put) CASE(
+                get_of_own_put) CASE(quiet_of_another_context) CASE(answer_without_quiet)
+                CASE(fetch_behind_fence) CASE(atomics_of_two_widths) CASE(
+                    atomics_of_two_teams) CASE(atomics_of_a_float) CASE(atomics_of_one_width)
+                    CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction) CASE(
+                        source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
+                        CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one)
+                            CASE(wrong_signal) CASE(own_loads) CASE(own_loads_of_signal)
+                                CASE(count_without_quiet) CASE(told_by_a_third)
+                                    CASE(requests_of_nothing) CASE(no_answer) CASE(team_of_two)
+                                        CASE(teams_of_threads) CASE(cost) CASE(negative_count)
+                                            CASE(negative_stride) CASE(negative_reduction)
+                                                CASE(destroyed_team) CASE(destroyed_context)
+                                                    CASE(private_context) CASE(serialized_context)
+                                                        CASE(serialized_threads) CASE(single_thread)
                                                             CASE(freed_block) CASE(unaligned_atomic)
 #undef CASE
 };

@@ -9,12 +9,11 @@ import tempfile
 import unittest
 
 import launching
-from races import (MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, REFUSED, REFUSED_BY_CALLS,
-                   assert_told, n_pes_of)
+from races import (MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, MISTAKES_OF_THREADS, REFUSED,
+                   REFUSED_BY_CALLS, assert_told, n_pes_of)
 
 PROGRAM = os.environ.get("RACES_PROGRAM", "")
-OSHCC, SOURCE = os.environ.get("OSHCC", ""), os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "races_loads.c")
+OSHCC, HERE = os.environ.get("OSHCC", ""), os.path.dirname(os.path.abspath(__file__))
 
 
 class RacesTest(launching.LaunchTest):
@@ -164,7 +163,7 @@ class TestPolled(RacesTest):
 
 class OfLoads:
     """A program that tells of its own loads and stores, by each compiler."""
-    mistakes, compiler = MISTAKES_OF_LOADS, None
+    mistakes, compiler, wrapper, source = MISTAKES_OF_LOADS, None, OSHCC, "races_loads.c"
 
     @classmethod
     def setUpClass(cls):
@@ -173,8 +172,9 @@ class OfLoads:
         cls.build_folder = tempfile.mkdtemp(prefix="meshmem-launch-test-")
         cls.program = os.path.join(cls.build_folder, "races_loads")
         environment = dict(os.environ, **({"MESHMEM_CC": cls.compiler} if cls.compiler else {}))
-        subprocess.run([OSHCC, "--races", "-g", "-Werror", *cls.options, SOURCE, "-o", cls.program],
-                       env=environment, check=True, timeout=60)
+        source = os.path.join(HERE, cls.source)
+        subprocess.run([cls.wrapper, "--races", "-g", "-Werror", *cls.options, source,
+                        "-o", cls.program], env=environment, check=True, timeout=60)
 
     @classmethod
     def tearDownClass(cls):
@@ -207,6 +207,21 @@ class TestLoadsByClang(OfLoads, RacesTest):
         "load_before_quiet", "copy_before_quiet", "struct_before_quiet",
         "atomic_flag_without_fence", "volatile_flag_without_fence", "lock_of_one")}
     compiler, options = "clang", ("-O1",)
+
+
+class TestThreads(OfLoads, RacesTest):
+    """Threads come in any order, and a mistake is found in each."""
+    mistakes, options, source = MISTAKES_OF_THREADS, ("-O1", "-fopenmp"), "races_threads.cpp"
+    wrapper = OSHCC.replace("oshcc", "oshc++")
+    rounds = 20 if "MESHMEM_TEST_LONG" in os.environ else 3
+
+    def test_finds_each_mistake(self):
+        for _ in range(self.rounds):
+            super().test_finds_each_mistake()
+
+    def test_programs_that_are_right_are_silent(self):
+        for _ in range(self.rounds):
+            super().test_programs_that_are_right_are_silent()
 
 
 if __name__ == "__main__":

@@ -25,6 +25,17 @@ struct AccessHooks {
   void (*note)(const void* address, std::size_t bytes, AccessKind kind, const void* caller);
   // Behind an atomic load, also that of an operation that stores too.
   void (*saw)(const void* address, std::size_t bytes);
+  // 1 before a thread begins that the caller does not wait for, -1 behind the wait for it.
+  void (*change_parallel)(int change);
+  // All before a release of an object is before all behind a later acquire of it.
+  void (*release)(const void* object);
+  void (*acquire)(const void* object);
+  // This thread does work of its own, behind what was released to `object`, until the end, which
+  // releases. frame: where its stack for it begins; nullptr: where it was.
+  void (*begin_strand)(const void* object, const void* frame);
+  void (*end_strand)(const void* object);
+  // The memory is free.
+  void (*forget)(const void* begin, std::size_t bytes);
 };
 
 // nullptr: none from now on.

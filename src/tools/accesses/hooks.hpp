@@ -28,6 +28,51 @@ extern constinit std::atomic<const AccessHooks*> hooks;
     set->saw(const_cast<const void*>(address), bytes);
 }
 
+// As access_hooks.hpp says.
+template <typename Hook, typename... Arguments>
+[[gnu::always_inline]] inline void call_hook(Hook AccessHooks::*hook, Arguments... arguments) {
+  if (const AccessHooks* set = hooks.load(std::memory_order_acquire)) [[unlikely]]
+    (set->*hook)(arguments...);
+}
+inline void release(const void* object) { call_hook(&AccessHooks::release, object); }
+inline void acquire(const void* object) { call_hook(&AccessHooks::acquire, object); }
+inline void change_parallel(int change) { call_hook(&AccessHooks::change_parallel, change); }
+
+// A strand of the thread that makes it (AccessHooks::begin_strand).
+class Strand {
+ public:
+  Strand(const void* begin, const void* end, const void* frame) : end_(end) {
+    call_hook(&AccessHooks::begin_strand, begin, frame);
+  }
+  ~Strand() { call_hook(&AccessHooks::end_strand, end_); }
+  Strand(const Strand&) = delete;
+  Strand& operator=(const Strand&) = delete;
+
+ private:
+  const void* end_;
+};
+
 }  // namespace meshmem::accesses
+
+// VISIBLE functions in place of those that order the program's threads. WRAP_x(result, name,
+// parameters, arguments, object): the object is acquired behind the function, or released before.
+#define WRAP_ACQUIRE(R, name, params, args, object) \
+  VISIBLE R __wrap_##name params {                  \
+    R result = name args;                           \
+    meshmem::accesses::acquire(object);             \
+    return result;                                  \
+  }
+#define WRAP_RELEASE(R, name, params, args, object) \
+  VISIBLE R __wrap_##name params {                  \
+    meshmem::accesses::release(object);             \
+    return name args;                               \
+  }
+#define WRAP_BOTH(R, name, params, args, object) \
+  VISIBLE R __wrap_##name params {               \
+    meshmem::accesses::release(object);          \
+    R result = name args;                        \
+    meshmem::accesses::acquire(object);          \
+    return result;                               \
+  }
 
 #endif  // MESHMEM_TOOLS_ACCESSES_HOOKS_HPP_

@@ -9,13 +9,14 @@
 #include <string>
 
 #include "tools/races/buffers.hpp"
+#include "tools/races/noted.hpp"
 
 namespace meshmem::races {
 namespace {
 
 void tell(const std::string& bytes, int pe, const Access& here, const Access& before) {
   const bool has_returned = before.pe != here.pe && before.how() != Order::program &&
-                            before.call_number <= checker.clock().of(before.pe, Order::program);
+                            before.call_number <= my_clock().of(before.who(), Order::program);
   const std::string text = text_of(checker.boards, {.place = fmt::format("{} of PE {}", bytes, pe),
                                                     .here = here,
                                                     .before = before,
@@ -25,14 +26,17 @@ void tell(const std::string& bytes, int pe, const Access& here, const Access& be
 
 Access make_access(const Place& place, const What& what) {
   Access mine{};
-  mine.call_number = checker.call_number;
-  mine.version = checker.version;
+  mine.call_number = self().call_number;
+  mine.version = self().version;
   mine.site = static_cast<std::uint16_t>(site_of(checker.boards.mine(), checker.job, place));
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);
+  mine.strand = static_cast<std::uint8_t>(current_strand);
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
   mine.writes = what.writes;
-  mine.type = what.type;
+  mine.is_program = place.routine >= number_of(AccessKind::load);
+  mine.type = what.type & 15;
+  mine.domain = what.domain & 15;
   return mine;
 }
 
@@ -48,17 +52,22 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   if (is_own || (may_be_polled && what.order == Order::put))
     mine.order = static_cast<std::uint8_t>(Order::program);
   const std::optional<Access> race =
-      checker.boards.add(pe, range, mine, may_be_polled, checker.numbers);
+      checker.boards.add(pe, range, mine, may_be_polled, self().numbers);
   if (race) tell(fmt::format("{} bytes at {}", range.bytes, name_of(range)), pe, mine, *race);
 }
 
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what) {
   const bool is_under_way = what.order == Order::pending;
-  if (!is_under_way && !may_be_buffer(address, bytes)) return;
+  if (!is_under_way && !is_parallel() && !may_be_buffer(address, bytes)) return;
   const Access mine = make_access(place, what);
-  if (const std::optional<Access> race = find_buffer(address, bytes, mine))
-    tell(fmt::format("{} bytes at {:#x}", bytes, address), checker.job.pe, mine, *race);
-  if (is_under_way) add_buffer(address, bytes, mine);
+  std::optional<Access> race = find_buffer(address, bytes, mine);
+  if (!mine.is_program && (is_under_way || is_parallel())) {
+    add_buffer(address, bytes, mine);
+    // A thread notes its access before it looks for a buffer: one of the two finds the other.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!race && is_parallel()) race = find_noted(address, bytes, mine);
+  }
+  if (race) tell(fmt::format("{} bytes at {:#x}", bytes, address), checker.job.pe, mine, *race);
 }
 
 void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what) {

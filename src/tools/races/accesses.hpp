@@ -19,7 +19,7 @@ struct What {
   bool writes;
   Order order = Order::program;
   Manner manner = Manner::plain;
-  std::uint8_t type = 0;  // of an atomic; 0: of any
+  unsigned type = 0, domain = 0;  // of an atomic; 0: of any
 };
 
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace meshmem::races {
@@ -50,14 +51,15 @@ int Board::count_places(const TraceJob& job) {
   return places;
 }
 
-std::span<std::uint32_t> Board::clock(int pe, std::uint32_t version) const {
-  const std::size_t numbers = n_pes_ * kOrders;
-  auto* first = at<std::uint32_t>(begin_of(pe) + pages(sizeof(PeBoard)));
-  return {first + version % PeBoard::kVersions * numbers, numbers};
+std::span<std::uint32_t> Board::clock(const Worker& of, std::uint32_t version) const {
+  const std::size_t numbers = n_strands_ * n_pes_ * kOrders;
+  auto* first = at<std::uint32_t>(begin_of(of.pe) + pages(sizeof(PeBoard)));
+  const std::size_t place = of.strand * PeBoard::kVersions + version % PeBoard::kVersions;
+  return {first + place * numbers, numbers};
 }
 
 std::span<Told> Board::told(int pe) const {
-  return {at<Told>(begin_of(pe) + before_told_), n_pes_};
+  return {at<Told>(begin_of(pe) + before_told_), n_strands_ * n_pes_};
 }
 
 void Board::make_mutexes() const {
@@ -67,16 +69,22 @@ void Board::make_mutexes() const {
   pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&head().mutex, &attributes);
   for (int pe = 0; static_cast<std::size_t>(pe) < n_pes_; ++pe)
-    if (has(pe)) pthread_mutex_init(&of(pe).mutex, &attributes);
+    if (has(pe)) {
+      pthread_mutex_init(&of(pe).mutex, &attributes);
+      of(pe).n_strands = 1;
+    }
   pthread_mutexattr_destroy(&attributes);
 }
 
 std::string Board::open(const TraceJob& job) {
   n_pes_ = static_cast<std::size_t>(job.n_pes);
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
-  const std::size_t clocks = PeBoard::kVersions * n_pes_ * kOrders * sizeof(std::uint32_t);
+  n_strands_ =
+      static_cast<unsigned>(std::clamp<std::size_t>(kMostWorkers / n_pes_, 1, kMaxStrands));
+  const std::size_t clocks =
+      n_strands_ * PeBoard::kVersions * n_strands_ * n_pes_ * kOrders * sizeof(std::uint32_t);
   before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
-  before_shadow_ = before_told_ + pages(n_pes_ * sizeof(Told));
+  before_shadow_ = before_told_ + pages(n_strands_ * n_pes_ * sizeof(Told));
   bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));
   bytes_ = pages(sizeof(Head)) + static_cast<std::size_t>(count_places(job)) * bytes_of_pe_;
   const int maker = job.ask ? job.first_pe_of_node : 0;

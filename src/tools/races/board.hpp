@@ -20,8 +20,8 @@
 
 namespace meshmem::races {
 
-// The call that orders an access behind the calls of its PE. A clock has a number for each order of
-// each PE.
+// The call that orders an access behind the calls of its strand. A clock has a number for each
+// order of each strand of each PE.
 enum class Order : std::uint8_t {
   program,   // it is done when the call returns
   put,       // done for others at fence or quiet
@@ -36,19 +36,33 @@ enum class Manner : std::uint8_t {
   sync     // a variable that the library itself keeps, such as a lock; races with nothing
 };
 
+// Work of a PE that nothing but synchronization orders with the PE's other strands: a thread, or a
+// section or task of OpenMP. Strand 0 is all that is not known to be another.
+struct Worker {
+  int pe;
+  unsigned strand;
+  bool operator==(const Worker&) const = default;
+};
+inline constexpr unsigned kMaxStrands = 32;
+// Clocks of more would not fit in a question (boards). Larger jobs tell fewer strands apart.
+inline constexpr std::size_t kMostWorkers = 3000;
+
 // The part of an access that a cell remembers. call_number: of the call, in its PE. version: that
-// of the clock that the PE had then.
+// of the clock that the strand had then.
 struct Access {
   std::uint32_t call_number;
   std::uint32_t version;
   std::uint16_t site;
   std::uint16_t pe;
+  std::uint8_t strand;
   std::uint8_t bytes;  // a bit for each byte of the cell
   std::uint8_t order : 2, manner : 2, writes : 1, is_there : 1;
-  std::uint8_t is_crowded : 1;  // of a cell's first access: see Cell
-  std::uint8_t type;            // of an atomic; 0: of any
+  std::uint8_t is_crowded : 1;        // of a cell's first access: see Cell
+  std::uint8_t is_program : 1;        // a plain load or store of the program
+  std::uint8_t type : 4, domain : 4;  // of an atomic; 0: of any
 
   Order how() const { return static_cast<Order>(order); }
+  Worker who() const { return {pe, strand}; }
 };
 static_assert(sizeof(Access) == 16);
 
@@ -73,7 +87,7 @@ struct Site {
 // The clocks that a member had when it began a collective.
 struct Entry {
   std::uint64_t team;
-  std::uint32_t number, version, call_number;
+  std::uint32_t number, version, call_number, strand;
 };
 
 struct PeBoard {
@@ -81,7 +95,9 @@ struct PeBoard {
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
-  std::uint32_t version, n_entries;
+  std::uint32_t n_strands;              // that have published, or of whom those have heard
+  std::uint32_t versions[kMaxStrands];  // the newest of each
+  std::uint32_t n_entries;
   Entry entries[kEntries];
   Site sites[kSites];
 };
@@ -113,9 +129,14 @@ class Board {
   bool has(int pe) const { return place_of_[static_cast<std::size_t>(pe)] >= 0; }
   Head& head() const { return *at<Head>(0); }
   PeBoard& of(int pe) const { return *at<PeBoard>(begin_of(pe)); }
-  // The clock of this version; kOrders numbers for each PE.
-  std::span<std::uint32_t> clock(int pe, std::uint32_t version) const;
-  // The clocks that each PE has told this one.
+  // How many strands of a PE are told apart.
+  unsigned strands() const { return n_strands_; }
+  std::size_t place_of(const Worker& worker) const {
+    return worker.strand * n_pes_ + static_cast<std::size_t>(worker.pe);
+  }
+  // The clock of this version: kOrders numbers for each PE, for each strand.
+  std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
+  // The last write by which each strand of each PE has told this one.
   std::span<Told> told(int pe) const;
   std::span<Cell> shadow(int pe) const { return {at<Cell>(begin_of(pe) + before_shadow_), cells_}; }
 
@@ -131,6 +152,7 @@ class Board {
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, bytes_of_pe_ = 0, cells_ = 0,
               n_pes_ = 0;
+  unsigned n_strands_ = 1;
   std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };
 

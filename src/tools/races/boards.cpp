@@ -23,7 +23,7 @@ enum class Wanted : std::uint32_t { add, see, clocks, site, pair, unseen };
 
 // Fields by what is wanted:
 //   add     pe range access flag (the PE may see it by loads); the asker's clock
-//   see     pe range asker
+//   see     pe range asker number (of its strand)
 //   clocks  moment, number (of the first that is wanted); PEs
 //   site    pe number
 //   pair    pair
@@ -50,10 +50,14 @@ struct SeenThere {
   Access writes[kMost] = {};
 };
 // A piece of a clock: a long one takes several answers.
-using Numbers = std::array<std::uint32_t, 1024>;
+struct Numbers {
+  std::uint32_t n = 0;  // of the whole clock
+  std::array<std::uint32_t, 1024> piece{};
+};
 // A question with an access has the whole clock behind it.
 constexpr std::size_t kMostPes =
     (kMostOfQuestion - sizeof(Question)) / sizeof(std::uint32_t) / kOrders;
+static_assert(kMostWorkers <= kMostPes);
 // Bytes of an access that go into a shadow at once: who is asked takes in no messages meanwhile.
 constexpr std::size_t kMostAdded = std::size_t{1} << 20;
 
@@ -63,7 +67,7 @@ const Board* answering = nullptr;
 int n_pes_of_job = 0;
 
 bool is_possible(const Access& access) {
-  return access.pe < n_pes_of_job && access.site < PeBoard::kSites;
+  return access.pe < n_pes_of_job && access.strand < kMaxStrands && access.site < PeBoard::kSites;
 }
 bool is_of(const Board& board, int pe) { return pe >= 0 && pe < n_pes_of_job && board.has(pe); }
 
@@ -74,14 +78,16 @@ bool give(const Answer& answer, std::byte* to, std::size_t bytes) {
   return true;
 }
 
-Added answer_add(const Board& board, const Question& question, std::span<std::uint32_t> clock) {
+Added answer_add(const Board& board, const Question& question,
+                 std::span<const std::uint32_t> clock) {
   const auto race = add_to_part(board, question.pe, question.range, question.access,
-                                question.flag != 0, Clock(clock));
+                                question.flag != 0, Clock(clock, n_pes_of_job));
   return race ? Added{1, *race} : Added{};
 }
 
 SeenThere answer_see(const Board& board, const Question& question) {
-  const Seen seen = see_in_part(board, question.pe, question.range, question.asker);
+  const Seen seen =
+      see_in_part(board, question.pe, question.range, {question.asker, question.number});
   SeenThere there{.is_known = seen.is_known};
   for (const Access& write : seen.writes)
     if (there.n < SeenThere::kMost) there.writes[there.n++] = write;
@@ -91,14 +97,17 @@ SeenThere answer_see(const Board& board, const Question& question) {
 // The greatest of all that are asked for.
 Numbers answer_clocks(const Board& board, const Question& question,
                       std::span<const std::uint32_t> pes) {
-  Numbers greatest{};
-  for (const std::uint32_t pe : pes)
-    read_clock_of_part(board, static_cast<int>(pe), question.moment,
-                       [&](std::size_t i, std::uint32_t number) {
-                         if (i < question.number || i - question.number >= greatest.size()) return;
-                         std::uint32_t& known = greatest[i - question.number];
-                         known = std::max(known, number);
-                       });
+  Numbers greatest;
+  const auto use = [&](std::size_t i, std::uint32_t number) {
+    if (i < question.number || i - question.number >= greatest.piece.size()) return;
+    std::uint32_t& known = greatest.piece[i - question.number];
+    known = std::max(known, number);
+  };
+  for (const std::uint32_t pe : pes) {
+    read_clock_of_part(board, static_cast<int>(pe), question.moment, use);
+    const auto numbers = static_cast<std::uint32_t>(count_numbers(board, static_cast<int>(pe)));
+    greatest.n = std::max(greatest.n, numbers);
+  }
   return greatest;
 }
 
@@ -113,8 +122,7 @@ bool answer_question(const Question& question, std::span<std::uint32_t> behind, 
   const bool is_pe = is_of(board, question.pe);
   switch (question.wanted) {
     case Wanted::add:
-      return is_pe && behind.size() == static_cast<std::size_t>(n_pes_of_job) * kOrders &&
-             question.range.bytes <= kMostAdded && is_possible(question.access) &&
+      return is_pe && question.range.bytes <= kMostAdded && is_possible(question.access) &&
              give(answer_add(board, question, behind), to, bytes);
     case Wanted::see:
       return is_pe && question.range.bytes <= Boards::kMostSeen &&
@@ -161,13 +169,15 @@ Answer ask(const TraceJob& job, int pe, const Question& question,
 // Of PEs of one other node.
 void ask_for_clocks(const TraceJob& job, std::span<const std::uint32_t> pes, const Moment& moment,
                     const UseNumber& use) {
-  const std::size_t numbers = static_cast<std::size_t>(job.n_pes) * kOrders;
-  for (std::size_t first = 0; first < numbers; first += Numbers{}.size()) {
-    const auto piece = ask<Numbers>(
+  std::size_t numbers = 1;
+  for (std::size_t first = 0; first < numbers;) {
+    const auto answered = ask<Numbers>(
         job, static_cast<int>(pes.front()),
         {.wanted = Wanted::clocks, .number = static_cast<std::uint32_t>(first), .moment = moment},
         pes);
-    for (std::size_t i = 0; i < piece.size() && first + i < numbers; ++i) use(first + i, piece[i]);
+    numbers = std::min<std::size_t>(answered.n, kMostPes * kOrders);
+    for (std::size_t i = 0; i < answered.piece.size() && first < numbers; ++i, ++first)
+      use(first, answered.piece[i]);
   }
 }
 
@@ -196,12 +206,12 @@ void Boards::close() {
 }
 
 std::optional<Access> Boards::add(int pe, const Range& range, const Access& access, bool has_told,
-                                  std::span<std::uint32_t> clock) const {
+                                  std::span<const std::uint32_t> clock) const {
   std::optional<Access> race;
   for (std::size_t done = 0; done < range.bytes; done += kMostAdded) {
     const Range piece{range.offset + done, std::min(kMostAdded, range.bytes - done)};
     if (board_.has(pe)) {
-      const auto found = add_to_part(board_, pe, piece, access, has_told, Clock(clock));
+      const auto found = add_to_part(board_, pe, piece, access, has_told, Clock(clock, job_.n_pes));
       if (!race) race = found;
       continue;
     }
@@ -214,10 +224,11 @@ std::optional<Access> Boards::add(int pe, const Range& range, const Access& acce
   return race;
 }
 
-Seen Boards::see(int pe, const Range& range) const {
-  if (board_.has(pe)) return see_in_part(board_, pe, range, job_.pe);
-  const auto there =
-      ask<SeenThere>(job_, pe, {.wanted = Wanted::see, .pe = pe, .asker = job_.pe, .range = range});
+Seen Boards::see(int pe, const Range& range, unsigned strand) const {
+  if (board_.has(pe)) return see_in_part(board_, pe, range, {job_.pe, strand});
+  const auto there = ask<SeenThere>(
+      job_, pe,
+      {.wanted = Wanted::see, .pe = pe, .asker = job_.pe, .number = strand, .range = range});
   Seen seen{.writes = {}, .is_known = there.is_known != 0};
   std::copy_if(there.writes, there.writes + std::min<std::size_t>(there.n, SeenThere::kMost),
                std::back_inserter(seen.writes), is_possible);

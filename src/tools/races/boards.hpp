@@ -30,9 +30,9 @@ class Boards {
 
   // As the functions of parts.hpp, for a PE of any node.
   std::optional<Access> add(int pe, const Range& range, const Access& access, bool has_told,
-                            std::span<std::uint32_t> clock) const;
+                            std::span<const std::uint32_t> clock) const;
   static constexpr std::size_t kMostSeen = 8;  // bytes, of a PE of another node
-  Seen see(int pe, const Range& range) const;
+  Seen see(int pe, const Range& range, unsigned strand) const;
   void read_clocks(std::span<const int> pes, const Moment& moment, const UseNumber& use) const;
 
   Site site(int pe, std::uint32_t number) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/races/noted.hpp"
 #include "tools/races/state.hpp"
 
 namespace meshmem::races {
@@ -15,6 +16,7 @@ namespace {
 struct Buffer {
   std::uint64_t begin, end;
   Access access;
+  const void* thread;
 
   bool overlaps(std::uint64_t other_begin, std::uint64_t other_end) const {
     return begin < other_end && other_begin < end;
@@ -23,6 +25,11 @@ struct Buffer {
 constexpr std::size_t kBuffers = 256;
 // Lives for ever: a destructor of the program may finalize.
 auto& buffers = *new std::vector<Buffer>;
+
+const void* this_thread() {
+  static thread_local const char thread = 0;
+  return &thread;
+}
 
 void note_bounds() {
   std::uint64_t begin = UINT64_MAX, end = 0;
@@ -37,28 +44,40 @@ void note_bounds() {
 }  // namespace
 
 std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, const Access& access) {
-  for (const Buffer& buffer : buffers)
-    if (buffer.overlaps(address, address + bytes) && (buffer.access.writes || access.writes) &&
-        !checker.clock().knows(checker.job.pe, buffer.access))
-      return buffer.access;
+  for (const Buffer& buffer : buffers) {
+    if (!buffer.overlaps(address, address + bytes) || !(buffer.access.writes || access.writes) ||
+        my_clock().knows(me(), buffer.access))
+      continue;
+    const std::uint64_t at = std::max(address, buffer.begin);
+    const bool is_own_stack =
+        buffer.thread == this_thread() && buffer.access.who() != me() && is_private_here(at);
+    if (!is_own_stack && !is_gone(at, buffer.access.call_number)) return buffer.access;
+  }
   return std::nullopt;
 }
 
 void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access) {
   const std::uint64_t end = address + bytes;
   std::erase_if(buffers, [&](const Buffer& old) {
-    return address <= old.begin && old.end <= end && old.access.writes == access.writes;
+    return address <= old.begin && old.end <= end && old.access.writes == access.writes &&
+           old.access.order == access.order && old.access.who() == access.who();
   });
   if (buffers.size() == kBuffers) buffers.erase(buffers.begin());
-  buffers.push_back({address, end, access});
+  buffers.push_back({address, end, access, this_thread()});
   note_bounds();
 }
 
 void forget_done_buffers() {
-  const auto is_done = [](const Buffer& buffer) {
-    return checker.clock().knows(checker.job.pe, buffer.access);
-  };
+  if (is_parallel()) return;
+  const auto is_done = [](const Buffer& buffer) { return my_clock().knows(me(), buffer.access); };
   if (std::erase_if(buffers, is_done) != 0) note_bounds();
+}
+
+void forget_buffers_here(std::uint64_t begin, std::uint64_t end) {
+  const auto is_here = [&](const Buffer& buffer) {
+    return begin <= buffer.begin && buffer.end <= end && buffer.thread == this_thread();
+  };
+  if (std::erase_if(buffers, is_here) != 0) note_bounds();
 }
 
 void forget_buffers() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory of this PE that is not symmetric and that nonblocking calls still read or write: sources
-// of puts, dests of gets and of fetches.
+// of puts, dests of gets and of fetches. While the PE has several strands, also of other calls and
+// of those that are done: another strand may not know.
 // Invariant: only the newest are known, so forgetting hides races, and makes none. The caller holds
 // the checker's mutex, but for may_be_buffer().
 #ifndef MESHMEM_TOOLS_RACES_BUFFERS_HPP_
@@ -27,10 +28,11 @@ inline constinit Bounds bounds_of_buffers;
   return address < bounds_of_buffers.end.load(std::memory_order_relaxed) &&
          bounds_of_buffers.begin.load(std::memory_order_relaxed) < address + bytes;
 }
-// A call under way that this access races with.
+// A call that this access races with.
 std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, const Access& access);
 void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access);
-void forget_done_buffers();
+void forget_done_buffers();  // not while there are several strands
+void forget_buffers_here(std::uint64_t begin, std::uint64_t end);  // of this thread
 void forget_buffers();
 
 }  // namespace meshmem::races

@@ -6,17 +6,21 @@
 
 #include <pshmem.h>
 
+#include <bit>
 #include <optional>
 #include <utility>
 
+#include "tools/interpose/teams.hpp"
 #include "tools/races/accesses.hpp"
 #include "tools/races/buffers.hpp"
 #include "tools/races/call.hpp"
 #include "tools/races/collectives.hpp"
+#include "tools/races/noted.hpp"
 #include "tools/races/program.hpp"
 #include "tools/races/report.hpp"
 #include "tools/races/rules.hpp"
 #include "tools/races/state.hpp"
+#include "tools/races/strands.hpp"
 #include "tools/races/users.hpp"
 
 namespace meshmem::races {
@@ -46,8 +50,18 @@ void begin_get(const Call& call, const Rule& rule) {
 }
 
 // Atomics are so among one type only. Types that differ in their names or signs alone count as one.
-std::uint8_t type_of_atomic(const tracing::Routine& routine) {
-  return static_cast<std::uint8_t>(routine.element_bytes << 1 | unsigned{routine.is_float});
+unsigned type_of_atomic(const tracing::Routine& routine) {
+  const auto log_bytes = static_cast<unsigned>(std::countr_zero(unsigned{routine.element_bytes}));
+  return (1 + log_bytes) << 1 | unsigned{routine.is_float};
+}
+
+// Atomics of contexts are so among those of one team, which the default context has, too.
+unsigned domain_of(const Call& call) {
+  const auto context = reinterpret_cast<shmem_ctx_t>(call.context);
+  shmem_team_t team = SHMEM_TEAM_WORLD;
+  if (context != SHMEM_CTX_DEFAULT && context != SHMEM_CTX_INVALID)
+    pshmem_ctx_get_team(context, &team);
+  return team == SHMEM_TEAM_WORLD ? 1 : static_cast<unsigned>(2 + tracing::key_of(team) % 14);
 }
 
 // Others than the caller's own result.
@@ -60,7 +74,8 @@ void begin_atomic(const Call& call, const Rule& rule) {
          {.writes = writes,
           .order = is_done ? Order::program : under_way,
           .manner = rule.is_plain ? Manner::plain : Manner::atomic,
-          .type = type_of_atomic(call.what())});
+          .type = type_of_atomic(call.what()),
+          .domain = domain_of(call)});
   if (rule.is_nonblocking)
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
 }
@@ -114,7 +129,7 @@ bool gives_work(Kind kind) { return kind >= Kind::put && kind <= Kind::fetch; }
 // be calls of other contexts before it, which then count as done.
 std::uint32_t last_call_before(const Call& call, const Rule& rule) {
   const bool is_of_context = rule.kind == Kind::order || call.op == "ctx_destroy";
-  return is_of_context ? checker.last_calls[call.context] : checker.call_number;
+  return is_of_context ? checker.last_calls[call.context] : checker.last_call.load();
 }
 
 void begin_known(Call& call, const Rule& rule) {
@@ -124,7 +139,7 @@ void begin_known(Call& call, const Rule& rule) {
     forget_done_buffers();
   }
   if (rule.orders) complete(Order::signaled, last_call);
-  if (gives_work(rule.kind)) checker.last_calls[call.context] = checker.call_number;
+  if (gives_work(rule.kind)) checker.last_calls[call.context] = self().call_number;
   if (is_collective(rule.kind)) return begin_collective(call, rule);
   switch (rule.kind) {
     case Kind::put:
@@ -151,7 +166,7 @@ void begin_known(Call& call, const Rule& rule) {
 void begin_on_stream(const Rule& rule) {
   for (const bool orders : {false, true}) checker.boards.note_unseen(orders);
   take_call_number();
-  if (rule.completes) complete(Order::pending, checker.call_number);
+  if (rule.completes) complete(Order::pending, checker.last_call);
 }
 
 void end_known(const Call& call, const Rule& rule) {
@@ -169,6 +184,7 @@ void end_known(const Call& call, const Rule& rule) {
 }  // namespace
 
 void begin(Call& call) {
+  acquire_what_is_due();
   enter_routine();
   const Entered entered;
   if (!checker.is_open) return;
@@ -192,9 +208,7 @@ std::string open_checker(const TraceJob& job) {
   const Entered entered;
   checker.job = job;
   if (std::string error = checker.boards.open(job); !error.empty()) return error;
-  checker.numbers.assign(static_cast<std::size_t>(job.n_pes) * kOrders, 0);
-  checker.call_number = checker.version = checker.n_told = 0;
-  checker.is_published = false;
+  checker.last_call = 0;
   checker.collectives.clear();
   checker.fetches.clear();
   checker.last_calls.clear();
@@ -202,6 +216,8 @@ std::string open_checker(const TraceJob& job) {
   forget_sites();
   forget_users(job.thread_level);
   checker.is_between_calls = false;
+  forget_strands();
+  forget_all_noted();
   checker.sees_program = watch_program();
   if (job.has_kernels) checker.boards.note_unseen(true);
   pshmem_barrier_all();

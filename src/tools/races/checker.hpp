@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Follows the calls of this PE: what each accesses, what it waits for, and what it tells others.
-// Invariant: the threads of a PE count as one, so races between them are not seen. Where the
+// Invariant: threads are told apart where the program tells of them (strands). Where the
 // standard leaves open whether calls are ordered, they are. Opened and closed by library.
 #ifndef MESHMEM_TOOLS_RACES_CHECKER_HPP_
 #define MESHMEM_TOOLS_RACES_CHECKER_HPP_

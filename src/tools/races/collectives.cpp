@@ -57,8 +57,8 @@ void begin_collective(Call& call, const Rule& rule) {
   call.number_in_team = ++checker.collectives[call.team_key];
   PeBoard& mine = checker.boards.mine();
   const Held held(mine.mutex);
-  mine.entries[mine.n_entries++ % PeBoard::kEntries] = {call.team_key, call.number_in_team,
-                                                        checker.version, checker.call_number};
+  mine.entries[mine.n_entries++ % PeBoard::kEntries] = {
+      call.team_key, call.number_in_team, self().version, self().call_number, current_strand};
 }
 
 void end_collective(const Call& call, const Rule& rule) {

@@ -18,15 +18,16 @@
 
 namespace meshmem::races {
 
-// When a PE had the clock that is asked for.
+// When a PE, or one of its strands, had the clock that is asked for.
 struct Moment {
   enum class When : std::uint32_t {
-    version,     // with its version of this number, or with the newest if that is gone
+    version,     // the strand with its version of this number, or with the newest if that is gone
     collective,  // when it began this collective of the team, or now if that is long ago
     now          // with all its calls that have begun
   };
   When when = When::now;
   std::uint32_t number = 0;
+  std::uint32_t strand = 0;
   std::uint64_t team = 0;
 };
 
@@ -39,11 +40,13 @@ struct Seen {
 // by loads of its own.
 std::optional<Access> add_to_part(const Board& board, int pe, const Range& range,
                                   const Access& access, bool has_told, const Clock& known);
-// The writes of others that PE `me` sees there.
-Seen see_in_part(const Board& board, int pe, const Range& range, int me);
+// The writes of others that `me` sees there.
+Seen see_in_part(const Board& board, int pe, const Range& range, const Worker& me);
 // Calls use(i, number) for numbers that the PE had in its clock then.
 using UseNumber = std::function<void(std::size_t, std::uint32_t)>;
 void read_clock_of_part(const Board& board, int pe, const Moment& moment, const UseNumber& use);
+// The length of the clocks there.
+std::size_t count_numbers(const Board& board, int pe);
 // Whether this board has not been told of this pair of call sites; counts it then.
 bool add_pair(Head& head, std::uint64_t pair);
 // Somebody writes in ways that are not seen; orders: and orders in such ways.

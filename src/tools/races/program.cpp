@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Most accesses repeat one that the shadow has: each thread keeps the last ones that it noted, by
-// cell. Invariant: of these, one counts as long as neither the PE's call number nor its clock
-// changes. Anything that would race with the next access then races with the one that was noted.
+// Most accesses repeat one that is noted, and are done. Invariant: as program.hpp says.
 #include "tools/races/program.hpp"
 
 #include <dlfcn.h>
 #include <pshmem.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 #include <vector>
 
 #include "base/hooks/access_hooks.hpp"
 #include "tools/races/accesses.hpp"
 #include "tools/races/buffers.hpp"
+#include "tools/races/noted.hpp"
 #include "tools/races/state.hpp"
+#include "tools/races/strands.hpp"
 
 namespace meshmem::races {
 namespace {
@@ -60,48 +59,13 @@ const Mapping* find_mapping(std::uintptr_t at) {
   return &mapping;
 }
 
-// ---- Accesses that repeat
-
-struct Noted {
-  std::uintptr_t cell;
-  std::uint32_t epoch;
-  std::uint8_t loaded, stored;  // a bit for each byte
-};
-constexpr std::size_t kNoted = 8192;
-thread_local std::array<Noted, kNoted> noted;
-
-struct Piece {
-  std::uintptr_t cell;
-  std::uint8_t bytes;
-};
-Piece piece_of(std::uintptr_t at, std::size_t bytes) {
-  const auto all = static_cast<unsigned>((1u << bytes) - 1);
-  return {at / Cell::kBytes, static_cast<std::uint8_t>(all << at % Cell::kBytes)};
-}
-bool is_piece(std::uintptr_t at, std::size_t bytes) {
-  return at % Cell::kBytes + bytes <= Cell::kBytes;
-}
-
-bool is_noted(const Piece& piece, bool stores) {
-  const Noted& last = noted[piece.cell % kNoted];
-  const unsigned covered = stores ? last.stored : last.stored | last.loaded;
-  return last.cell == piece.cell && last.epoch == checker.epoch && !(piece.bytes & ~covered);
-}
-
-void keep_noted(const Piece& piece, bool stores) {
-  Noted& last = noted[piece.cell % kNoted];
-  if (last.cell != piece.cell || last.epoch != checker.epoch)
-    last = {piece.cell, checker.epoch, 0, 0};
-  (stores ? last.stored : last.loaded) |= piece.bytes;
-}
-
 // ---- What the program calls
 
 // All accesses between two calls have one number.
 void take_number_between_calls() {
-  if (checker.is_between_calls) return;
+  if (self().is_between_calls) return;
   take_call_number();
-  checker.is_between_calls = true;
+  self().is_between_calls = true;
 }
 
 Range range_of(const Mapping& mapping, std::uintptr_t at, std::size_t bytes) {
@@ -113,55 +77,81 @@ void watch(int pe, const Range& range) {
   has_watches = true;
 }
 
+bool is_plain(AccessKind kind) { return kind == AccessKind::load || kind == AccessKind::store; }
+
+// Most of it takes no lock: the tables of threads are looked at by calls that have buffers.
 void note_own(std::uintptr_t at, std::size_t bytes, AccessKind kind, const void* caller) {
-  if (must_stay_out()) return;
-  const Entered entered;
-  if (!checker.is_open) return;
   const bool writes = kind != AccessKind::load && kind != AccessKind::volatile_load;
-  access_own({caller, number_of(kind)}, at, bytes, {.writes = writes});
+  if (is_plain(kind) && is_piece(at, bytes) && is_noted(piece_of(at, bytes), writes)) return;
+  if (must_stay_out()) return;
+  if (!is_plain(kind) && writes) release_to(reinterpret_cast<const void*>(at));
+  if (kind == AccessKind::volatile_load && is_parallel())
+    acquire_later(reinterpret_cast<const void*>(at));
+  if (!self().is_between_calls) {
+    const Entered entered;
+    if (!checker.is_open) return;
+    take_number_between_calls();
+  }
+  keep_noted(at, bytes, writes, caller);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see access_own()
+  if (!may_be_buffer(at, bytes)) return;
+  const Entered entered;
+  if (checker.is_open) access_own({caller, number_of(kind)}, at, bytes, {.writes = writes});
 }
 
 void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const void* caller) {
   see_watched();
   if (kind == AccessKind::volatile_load) return watch(mapping.pe, range);
   take_number_between_calls();
-  const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
-  add_to_shadow(
-      {caller, number_of(kind)}, mapping.pe, range,
-      {.writes = kind != AccessKind::load, .manner = is_plain ? Manner::plain : Manner::atomic});
+  add_to_shadow({caller, number_of(kind)}, mapping.pe, range,
+                {.writes = kind != AccessKind::load,
+                 .manner = is_plain(kind) ? Manner::plain : Manner::atomic});
   // A PE that sees it knows the calls before, and not those behind it.
-  if (!is_plain) checker.is_between_calls = false;
+  if (!is_plain(kind)) self().is_between_calls = false;
 }
 
 void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
   if (bytes == 0) return;
+  if (is_parallel()) acquire_what_is_due();
   if (!mapping) {
-    if (may_be_buffer(at, bytes)) note_own(at, bytes, kind, caller);
+    if (may_be_buffer(at, bytes) || is_parallel()) note_own(at, bytes, kind, caller);
     return;
   }
-  const bool is_plain = kind == AccessKind::load || kind == AccessKind::store;
-  const bool may_repeat = is_plain && is_piece(at, bytes);
+  const bool may_repeat = is_plain(kind) && is_piece(at, bytes);
   const bool stores = kind == AccessKind::store;
   if (may_repeat && !has_watches && is_noted(piece_of(at, bytes), stores)) return;
   if (must_stay_out()) return;
   const Entered entered;
   if (!checker.is_open || checker.boards.head().orders_unseen) return;
   note_in(*mapping, range_of(*mapping, at, bytes), kind, caller);
-  if (may_repeat) keep_noted(piece_of(at, bytes), stores);
+  if (may_repeat) keep_noted(at, bytes, stores, caller);
 }
 
 void saw(const void* address, std::size_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
+  if (!mapping) acquire_from(address);
   if (!mapping || must_stay_out()) return;
   const Entered entered;
   if (!checker.is_open || checker.boards.head().orders_unseen) return;
   see(mapping->pe, range_of(*mapping, at, bytes), Unknown::nobody_else);
 }
 
-constexpr AccessHooks kHooks{.note = note, .saw = saw};
+void forget(const void* begin, std::size_t bytes) {
+  if (is_parallel() && !must_stay_out())
+    forget_noted(reinterpret_cast<std::uintptr_t>(begin), bytes);
+}
+
+constexpr AccessHooks kHooks{.note = note,
+                             .saw = saw,
+                             .change_parallel = change_parallel,
+                             .release = release_to,
+                             .acquire = acquire_from,
+                             .begin_strand = begin_strand,
+                             .end_strand = end_strand,
+                             .forget = forget};
 
 SetAccessHooks set_hooks() {
   return reinterpret_cast<SetAccessHooks>(dlsym(RTLD_DEFAULT, kSetAccessHooksSymbol));

@@ -71,9 +71,13 @@ std::string line_of(std::string_view when, const Access& access, const Site& sit
 
 // Says what is wrong, and what would be right.
 std::string_view hint(const Race& race) {
+  if (is_atomic(race.here) && is_atomic(race.before) && race.here.type == race.before.type)
+    return "nothing orders the two, which are atomics of contexts of different teams";
   if (is_atomic(race.here) && is_atomic(race.before))
     return "nothing orders the two, which are atomics of different types; use one type, or a "
            "barrier between them";
+  if (race.before.pe == race.here.pe && race.before.strand != race.here.strand)
+    return "nothing orders the two, which are of different threads, sections or tasks";
   if (race.before.pe == race.here.pe)
     return "the first call is not complete before shmem_quiet, which belongs between them";
   if (race.has_returned)

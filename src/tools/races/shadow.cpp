@@ -12,16 +12,21 @@ bool can_race(const Access& one, const Access& other) {
   const auto of = [](const Access& access) { return static_cast<Manner>(access.manner); };
   if (!one.writes && !other.writes) return false;
   if (of(one) == Manner::sync || of(other) == Manner::sync) return false;
+  // Threads that race by their own loads and stores are ThreadSanitizer's.
+  if (one.is_program && other.is_program && one.pe == other.pe) return false;
   if (of(one) == Manner::plain || of(other) == Manner::plain) return true;
-  return one.type != other.type && one.type != 0 && other.type != 0;
+  const auto differ = [](unsigned left, unsigned right) {
+    return left != right && left != 0 && right != 0;
+  };
+  return differ(one.type, other.type) || differ(one.domain, other.domain);
 }
 
 // Whether all that would race with the old one does so with the new one, or is known to be done.
 bool replaces(const Access& now, const Access& old, const Clock& known) {
   if (old.bytes & ~now.bytes) return false;
   if (old.writes && !now.writes) return false;
-  if (old.pe == now.pe && old.how() == now.how() && old.manner == now.manner &&
-      old.type == now.type)
+  if (old.who() == now.who() && old.how() == now.how() && old.manner == now.manner &&
+      old.type == now.type && old.domain == now.domain && old.is_program >= now.is_program)
     return true;
   return known.orders(old, now);
 }
@@ -80,7 +85,7 @@ std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std
   return race;
 }
 
-bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, int me,
+bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use) {
   bool is_anybody = false, is_crowded = false;
   each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
@@ -88,7 +93,7 @@ bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, i
     for (Access& slot : cell.accesses) {
       if (!slot.is_there || !slot.writes || !(slot.bytes & touched)) continue;
       is_anybody = true;
-      if (slot.pe != me) use(slot);
+      if (slot.who() != me) use(slot);
       // It has arrived, whatever else its PE has under way.
       if (slot.how() == Order::put) slot.order = static_cast<std::uint8_t>(Order::program);
     }

@@ -18,44 +18,58 @@ inline bool is_atomic(const Access& access) {
   return static_cast<Manner>(access.manner) == Manner::atomic;
 }
 
-// The calls that a PE knows to be done: of each order of each PE, the number of its last call. Of
-// its own calls `put` and `signaled` say what a fence has ordered, `pending` what a quiet has
-// completed, and `program` what others are known to have seen.
+inline std::size_t place_in_clock(std::size_t n_pes, const Worker& worker, Order order) {
+  return (worker.strand * n_pes + static_cast<std::size_t>(worker.pe)) * kOrders +
+         static_cast<std::size_t>(order);
+}
+
+// The calls that a strand knows to be done: of each order of each strand, the number of its last
+// call. Of its own calls `put` and `signaled` say what a fence has ordered, `pending` what a quiet
+// has completed, and `program` what others are known to have seen. Strands behind the end of the
+// numbers have done nothing that is known.
 class Clock {
  public:
-  explicit Clock(std::span<std::uint32_t> numbers) : numbers_(numbers) {}
+  Clock(std::span<const std::uint32_t> numbers, int n_pes)
+      : numbers_(numbers), n_pes_(static_cast<std::size_t>(n_pes)) {}
 
-  std::uint32_t& of(int pe, Order order) const {
-    return numbers_[static_cast<std::size_t>(pe) * kOrders + static_cast<std::size_t>(order)];
+  std::uint32_t of(const Worker& worker, Order order) const {
+    const std::size_t place = place_in_clock(n_pes_, worker, order);
+    return place < numbers_.size() ? numbers_[place] : 0;
   }
-  bool knows(int me, const Access& access) const {
+  bool knows(const Worker& me, const Access& access) const {
     const Order order = access.how();
-    if (access.pe != me) return access.call_number <= of(access.pe, order);
-    if (order == Order::program || access.call_number <= of(me, Order::pending)) return true;
+    const Worker who = access.who();
     const bool brings = order == Order::pending && access.writes;
+    if (who != me)
+      return access.call_number <= of(who, order) ||
+             (who.pe == me.pe && order == Order::pending && !brings &&
+              access.call_number <= of(who, Order::signaled));
+    if (order == Order::program || access.call_number <= of(me, Order::pending)) return true;
     return !brings && access.call_number <= of(me, Order::program);
   }
-  // Whether `now` is known to come behind it: a fence orders puts and atomics of a PE. A line that
-  // writes there again and again is no race.
+  // Whether `now` is known to come behind it: a fence orders puts and atomics of a strand. A line
+  // that writes there again and again is no race.
   bool orders(const Access& before, const Access& now) const {
-    if (knows(now.pe, before)) return true;
-    if (before.pe != now.pe || (!now.writes && !is_atomic(now))) return false;
+    const Worker me = now.who();
+    if (knows(me, before)) return true;
+    if (before.who() != me || (!now.writes && !is_atomic(now))) return false;
     if (before.how() == Order::pending)
-      return is_atomic(before) && before.call_number <= of(now.pe, Order::put);
-    return before.site == now.site || before.call_number <= of(now.pe, before.how());
+      return is_atomic(before) && before.call_number <= of(me, Order::put);
+    return before.site == now.site || before.call_number <= of(me, before.how());
   }
 
  private:
-  std::span<std::uint32_t> numbers_;
+  std::span<const std::uint32_t> numbers_;
+  std::size_t n_pes_;
 };
 
 // Adds this PE's access to bytes of the shadow; the answer is one that it races with.
 std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known);
 
-// The writes of other PEs there, which the caller has seen. False: somebody may have written who
-// is not among them.
-bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, int me,
+// The writes of other strands there, which the caller has seen. False: somebody may have written
+// who is not among them.
+bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use);
 
 }  // namespace meshmem::races

@@ -13,6 +13,13 @@
 namespace meshmem::races {
 
 Checker& checker = *new Checker;
+constinit thread_local unsigned current_strand = 0;
+constinit thread_local std::uint64_t begin_of_frame = 0;
+
+bool is_private_here(std::uint64_t address) {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) <= address &&
+         address < begin_of_frame;
+}
 
 namespace {
 thread_local bool is_entered = false;
@@ -63,45 +70,67 @@ std::string name_of(const Range& range) {
 
 // ---- Clocks
 
+void renew_epoch(Strand& strand) { strand.epoch = ++checker.last_epoch; }
+
 void take_call_number() {
-  ++checker.call_number;
-  ++checker.epoch;
-  checker.is_between_calls = false;
-  checker.boards.mine().call_number = checker.call_number;
+  Strand& mine = self();
+  mine.call_number = ++checker.last_call;
+  renew_epoch(mine);
+  mine.is_between_calls = false;
+  checker.boards.mine().call_number = mine.call_number;
 }
 
-void raise(std::uint32_t& known, std::uint32_t call_number) {
-  if (known >= call_number) return;
-  known = call_number;
-  ++checker.epoch;
-  checker.is_published = false;
+void raise(std::size_t place, std::uint32_t call_number) {
+  Strand& mine = self();
+  if (call_number == 0 || (place < mine.numbers.size() && mine.numbers[place] >= call_number))
+    return;
+  const std::size_t of_strand = static_cast<std::size_t>(checker.job.n_pes) * kOrders;
+  if (place >= mine.numbers.size()) mine.numbers.resize((place / of_strand + 1) * of_strand);
+  mine.numbers[place] = call_number;
+  renew_epoch(mine);
+  mine.is_published = false;
 }
+
+namespace {
+std::size_t place_of(const Worker& worker, Order order) {
+  return place_in_clock(static_cast<std::size_t>(checker.job.n_pes), worker, order);
+}
+}  // namespace
 
 void publish() {
-  if (checker.is_published) return;
-  PeBoard& mine = checker.boards.mine();
-  const Held held(mine.mutex);
-  ++checker.version;
-  const auto clock = checker.boards.of_node().clock(checker.job.pe, checker.version);
-  std::copy(checker.numbers.begin(), checker.numbers.end(), clock.begin());
-  mine.version = checker.version;
-  checker.is_published = true;
+  Strand& mine = self();
+  if (mine.is_published) return;
+  PeBoard& board = checker.boards.mine();
+  const Held held(board.mutex);
+  const auto clock = checker.boards.of_node().clock(me(), ++mine.version);
+  std::copy(mine.numbers.begin(), mine.numbers.end(), clock.begin());
+  board.versions[current_strand] = mine.version;
+  const std::size_t of_strand = static_cast<std::size_t>(checker.job.n_pes) * kOrders;
+  const auto known = static_cast<std::uint32_t>(mine.numbers.size() / of_strand);
+  board.n_strands = std::max({board.n_strands, known, current_strand + 1});
+  mine.is_published = true;
 }
 
 void complete(Order last, std::uint32_t last_call) {
-  for (unsigned order = 1; order <= static_cast<unsigned>(last); ++order)
-    raise(checker.clock().of(checker.job.pe, static_cast<Order>(order)), last_call);
+  for (unsigned strand = 0; strand < checker.n_strands; ++strand) {
+    const Worker worker{checker.job.pe, strand};
+    const std::uint32_t known =
+        strand == current_strand ? last_call : my_clock().of(worker, Order::program);
+    for (unsigned order = 1; order <= static_cast<unsigned>(last); ++order)
+      raise(place_of(worker, static_cast<Order>(order)), std::min(known, last_call));
+  }
+}
+
+void learn_number(std::size_t place, std::uint32_t number) {
+  const std::size_t own = place_of(me(), Order::program);
+  if (place - own >= kOrders)
+    raise(place, number);
+  else if (place == place_of(me(), Order::put) || place == place_of(me(), Order::signaled))
+    raise(own, number);
 }
 
 void learn(std::span<const int> pes, const Moment& moment) {
-  const int me = checker.job.pe;
-  checker.boards.read_clocks(pes, moment, [me](std::size_t i, std::uint32_t number) {
-    const auto order = static_cast<Order>(i % kOrders);
-    if (i / kOrders != static_cast<std::size_t>(me))
-      raise(checker.numbers[i], number);
-    else if (order == Order::put || order == Order::signaled)
-      raise(checker.clock().of(me, Order::program), number);
-  });
+  checker.boards.read_clocks(pes, moment, learn_number);
 }
 
 void learn_from_all() {
@@ -116,7 +145,7 @@ namespace {
 // True if this PE's clock already covers the write, and with it all that the writer knew then.
 bool knows(const Access& write) {
   const auto is_done = [&](Order order) {
-    return checker.clock().of(write.pe, order) >= write.call_number;
+    return my_clock().of(write.who(), order) >= write.call_number;
   };
   return is_done(Order::program) && (write.how() != Order::signaled || is_done(Order::signaled));
 }
@@ -125,20 +154,22 @@ bool knows(const Access& write) {
 void learn_from(const Access& write) {
   if (knows(write)) return;
   const int writer = write.pe;
-  learn({&writer, 1}, {.when = Moment::When::version, .number = write.version});
-  raise(checker.clock().of(writer, Order::program), write.call_number);
+  learn({&writer, 1},
+        {.when = Moment::When::version, .number = write.version, .strand = write.strand});
+  raise(place_of(write.who(), Order::program), write.call_number);
   if (write.how() == Order::signaled)
-    raise(checker.clock().of(writer, Order::signaled), write.call_number);
+    raise(place_of(write.who(), Order::signaled), write.call_number);
 }
 
 }  // namespace
 
 void see(int pe, const Range& range, Unknown writer) {
-  const Seen seen = checker.boards.see(pe, range);
-  const bool was_published = std::exchange(checker.is_published, true);
+  const Seen seen = checker.boards.see(pe, range, current_strand);
+  bool& is_published = self().is_published;
+  const bool was_published = std::exchange(is_published, true);
   for (const Access& write : seen.writes) learn_from(write);
-  const bool has_learned = !checker.is_published;
-  checker.is_published = was_published && checker.is_published;
+  const bool has_learned = !is_published;
+  is_published = was_published && is_published;
   const bool has_unseen =
       writer != Unknown::nobody_else && checker.boards.head().has_unseen && !has_learned;
   if (has_unseen || (!seen.is_known && (writer == Unknown::anybody || !seen.writes.empty())))
@@ -147,11 +178,11 @@ void see(int pe, const Range& range, Unknown writer) {
 
 void learn_what_was_told() {
   PeBoard& mine = checker.boards.mine();
-  if (mine.n_told == checker.n_told) return;
+  if (mine.n_told == self().n_told) return;
   std::vector<Told> told;
   {
     const Held held(mine.mutex);
-    checker.n_told = mine.n_told;
+    self().n_told = mine.n_told;
     const auto all = checker.boards.of_node().told(checker.job.pe);
     told.assign(all.begin(), all.end());
   }

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of libgomp that begin, end and order threads, sections and tasks of OpenMP, as GCC
+// compiles it. Programs are linked with --wrap for each (races.wraps).
+// Invariant: each does what the function does. Those that order only some threads or tasks, such as
+// barriers of teams or dependences of tasks, order all: that hides races, and makes none.
+#include <stdarg.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "tools/accesses/hooks.hpp"
+
+namespace meshmem::accesses {
+namespace {
+
+// Objects that order, of all teams.
+constinit char team = 0, tasks = 0, ordered = 0, critical = 0, atomic = 0;
+
+using Run = void (*)(void*);
+
+// A region: its threads begin behind what was before it, and what is behind it is behind all.
+struct Region {
+  Region(Run run_, void* data_) : run(run_), data(data_) {
+    change_parallel(1);
+    release(this);
+  }
+  ~Region() {
+    acquire(&end);
+    acquire(&tasks);
+    change_parallel(-1);
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  Run run;
+  void* data;
+  char end = 0;  // an object of its own: a thread may begin when others have ended
+};
+void run_region(void* at) {
+  const auto& region = *static_cast<const Region*>(at);
+  const Strand strand(&region, &region.end, __builtin_frame_address(0));
+  region.run(region.data);
+}
+
+// ---- Sections: each counts as work of its own, also where one thread does several
+
+struct Sections {
+  bool is_in_one = false;
+  char begin = 0, end = 0;  // objects
+};
+thread_local Sections sections;
+
+void leave_section() {
+  if (sections.is_in_one) call_hook(&AccessHooks::end_strand, &sections.end);
+  sections.is_in_one = false;
+}
+unsigned enter_section(unsigned number) {
+  if (number == 0) return 0;
+  release(&sections.begin);
+  call_hook(&AccessHooks::begin_strand, &sections.begin, nullptr);
+  sections.is_in_one = true;
+  return number;
+}
+void end_sections() {
+  leave_section();
+  acquire(&sections.end);
+}
+
+// ---- Tasks
+
+struct Task {
+  Run run;
+  void* data;  // a copy, behind
+  bool depends;
+};
+void run_task(void* at) {
+  Task* const task = *static_cast<Task**>(at);
+  {
+    const Strand strand(task, &tasks, __builtin_frame_address(0));
+    if (task->depends) acquire(&tasks);
+    task->run(task->data);
+  }
+  std::free(task);
+}
+Task* make_task(Run run, const void* data, void (*copy)(void*, const void*), long bytes, long align,
+                bool depends) {
+  const auto size = static_cast<std::size_t>(bytes);
+  const auto alignment = std::max(static_cast<std::size_t>(align), alignof(Task));
+  const std::size_t before = (sizeof(Task) + alignment - 1) / alignment * alignment;
+  void* block = nullptr;
+  if (posix_memalign(&block, alignment, before + size) != 0) std::abort();
+  void* const to = static_cast<char*>(block) + before;
+  if (copy)
+    copy(to, data);
+  else
+    std::memcpy(to, data, size);
+  return new (block) Task{run, to, depends};
+}
+
+}  // namespace
+}  // namespace meshmem::accesses
+
+using namespace meshmem::accesses;
+
+// Of libgomp, in programs that have it.
+#define GOMP(R, name, params) extern "C" __attribute__((weak)) R name params;
+#define GOMP_ACQUIRE(R, name, params, args, object) \
+  GOMP(R, name, params) WRAP_ACQUIRE(R, name, params, args, object)
+#define GOMP_BOTH(R, name, params, args, object) \
+  GOMP(R, name, params) WRAP_BOTH(R, name, params, args, object)
+// Without a result.
+#define GOMP_BEFORE(name, params, args, object) \
+  GOMP(void, name, params)                      \
+  WRAP_RELEASE(void, name, params, args, object)
+#define GOMP_BEHIND(name, params, args, object) \
+  GOMP(void, name, params)                      \
+  VISIBLE void __wrap_##name params {           \
+    name args;                                  \
+    acquire(object);                            \
+  }
+#define GOMP_AROUND(name, params, args, object) \
+  GOMP(void, name, params)                      \
+  VISIBLE void __wrap_##name params {           \
+    release(object);                            \
+    name args;                                  \
+    acquire(object);                            \
+  }
+
+// ---- Regions
+
+#define REGION(R, name, params, ...)                                           \
+  GOMP(R, name, params)                                                        \
+  VISIBLE R __wrap_##name params {                                             \
+    if (!hooks.load(std::memory_order_acquire)) return name(run, __VA_ARGS__); \
+    Region region(run, data);                                                  \
+    run = run_region;                                                          \
+    data = &region;                                                            \
+    return name(run, __VA_ARGS__);                                             \
+  }
+REGION(void, GOMP_parallel, (Run run, void* data, unsigned threads, unsigned flags), data, threads,
+       flags)
+REGION(unsigned, GOMP_parallel_reductions, (Run run, void* data, unsigned threads, unsigned flags),
+       data, threads, flags)
+REGION(void, GOMP_parallel_sections,
+       (Run run, void* data, unsigned threads, unsigned n, unsigned flags), data, threads, n, flags)
+#define LOOP(kind)                                                                            \
+  REGION(void, GOMP_parallel_loop_##kind,                                                     \
+         (Run run, void* data, unsigned threads, long begin, long end, long step, long chunk, \
+          unsigned flags),                                                                    \
+         data, threads, begin, end, step, chunk, flags)
+#define LOOP_AT_RUN_TIME(kind)                                                                     \
+  REGION(void, GOMP_parallel_loop_##kind,                                                          \
+         (Run run, void* data, unsigned threads, long begin, long end, long step, unsigned flags), \
+         data, threads, begin, end, step, flags)
+LOOP(static)
+LOOP(dynamic)
+LOOP(guided)
+LOOP(nonmonotonic_dynamic)
+LOOP(nonmonotonic_guided)
+LOOP_AT_RUN_TIME(runtime)
+LOOP_AT_RUN_TIME(nonmonotonic_runtime)
+LOOP_AT_RUN_TIME(maybe_nonmonotonic_runtime)
+
+// ---- Order within a region
+
+GOMP_AROUND(GOMP_barrier, (), (), &team)
+GOMP_BOTH(bool, GOMP_barrier_cancel, (), (), &team)
+GOMP_AROUND(GOMP_loop_end, (), (), &team)
+GOMP_BOTH(bool, GOMP_loop_end_cancel, (), (), &team)
+GOMP_BOTH(void*, GOMP_single_copy_start, (), (), &team)
+GOMP_AROUND(GOMP_single_copy_end, (void* data), (data), &team)
+GOMP_BEHIND(GOMP_critical_start, (), (), &critical)
+GOMP_BEFORE(GOMP_critical_end, (), (), &critical)
+GOMP_BEHIND(GOMP_critical_name_start, (void** on), (on), on)
+GOMP_BEFORE(GOMP_critical_name_end, (void** on), (on), on)
+GOMP_BEHIND(GOMP_atomic_start, (), (), &atomic)
+GOMP_BEFORE(GOMP_atomic_end, (), (), &atomic)
+GOMP_BEHIND(GOMP_ordered_start, (), (), &ordered)
+GOMP_BEFORE(GOMP_ordered_end, (), (), &ordered)
+GOMP_BEFORE(GOMP_doacross_post, (long* counts), (counts), &ordered)
+GOMP_BEHIND(omp_set_lock, (void* on), (on), on)
+GOMP_BEFORE(omp_unset_lock, (void* on), (on), on)
+GOMP_ACQUIRE(int, omp_test_lock, (void* on), (on), on)
+GOMP_BEHIND(omp_set_nest_lock, (void* on), (on), on)
+GOMP_BEFORE(omp_unset_nest_lock, (void* on), (on), on)
+GOMP_ACQUIRE(int, omp_test_nest_lock, (void* on), (on), on)
+
+// As many numbers as the loop has dimensions, of which only the library knows.
+GOMP(void, GOMP_doacross_wait, (long first, ...))
+VISIBLE void __wrap_GOMP_doacross_wait(long first, ...) {
+  long rest[7];
+  va_list list;
+  va_start(list, first);
+  for (long& number : rest) number = va_arg(list, long);
+  va_end(list);
+  GOMP_doacross_wait(first, rest[0], rest[1], rest[2], rest[3], rest[4], rest[5], rest[6]);
+  acquire(&ordered);
+}
+
+// ---- Sections
+
+GOMP(unsigned, GOMP_sections_start, (unsigned n))
+VISIBLE unsigned __wrap_GOMP_sections_start(unsigned n) {
+  return enter_section(GOMP_sections_start(n));
+}
+GOMP(unsigned, GOMP_sections2_start, (unsigned n, std::uintptr_t* reductions, void** memory))
+VISIBLE unsigned __wrap_GOMP_sections2_start(unsigned n, std::uintptr_t* reductions,
+                                             void** memory) {
+  return enter_section(GOMP_sections2_start(n, reductions, memory));
+}
+GOMP(unsigned, GOMP_sections_next, ())
+VISIBLE unsigned __wrap_GOMP_sections_next() {
+  leave_section();
+  return enter_section(GOMP_sections_next());
+}
+#define END_SECTIONS(R, name, ...) \
+  GOMP(R, name, ())                \
+  VISIBLE R __wrap_##name() {      \
+    end_sections();                \
+    release(&team);                \
+    __VA_ARGS__ name();            \
+    acquire(&team);                \
+    END_SECTIONS_##R               \
+  }
+#define END_SECTIONS_void
+#define END_SECTIONS_bool return is_cancelled;
+END_SECTIONS(void, GOMP_sections_end)
+END_SECTIONS(bool, GOMP_sections_end_cancel, const bool is_cancelled =)
+GOMP(void, GOMP_sections_end_nowait, ())
+VISIBLE void __wrap_GOMP_sections_end_nowait() {
+  end_sections();
+  GOMP_sections_end_nowait();
+}
+
+// ---- Tasks
+
+GOMP_AROUND(GOMP_taskwait, (), (), &tasks)
+GOMP_AROUND(GOMP_taskwait_depend, (void** on), (on), &tasks)
+GOMP_AROUND(GOMP_taskgroup_end, (), (), &tasks)
+
+GOMP(void, GOMP_task,
+     (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align, bool defers,
+      unsigned flags, void** depends, int priority, void* detach))
+VISIBLE void __wrap_GOMP_task(Run run, void* data, void (*copy)(void*, const void*), long bytes,
+                              long align, bool defers, unsigned flags, void** depends, int priority,
+                              void* detach) {
+  if (!hooks.load(std::memory_order_acquire))
+    return GOMP_task(run, data, copy, bytes, align, defers, flags, depends, priority, detach);
+  Task* task = make_task(run, data, copy, bytes, align, depends != nullptr);
+  release(task);
+  GOMP_task(run_task, &task, nullptr, sizeof task, alignof(Task*), defers, flags, depends, priority,
+            detach);
+  if (!defers) acquire(&tasks);
+}
+
+// Their tasks begin within the library, so the thread does them at once.
+#define TASKLOOP(name, T)                                                                        \
+  GOMP(void, name,                                                                               \
+       (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align,           \
+        unsigned flags, unsigned long n, int priority, T begin, T end, T step))                  \
+  VISIBLE void __wrap_##name(Run run, void* data, void (*copy)(void*, const void*), long bytes,  \
+                             long align, unsigned flags, unsigned long n, int priority, T begin, \
+                             T end, T step) {                                                    \
+    constexpr unsigned kDefers = 1u << 10;                                                       \
+    if (hooks.load(std::memory_order_acquire)) flags &= ~kDefers;                                \
+    name(run, data, copy, bytes, align, flags, n, priority, begin, end, step);                   \
+    acquire(&tasks);                                                                             \
+  }
+TASKLOOP(GOMP_taskloop, long)
+TASKLOOP(GOMP_taskloop_ull, unsigned long long)

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clocks of objects. Objects that share a place order more than they should, which hides races and
+// makes none. Invariant: as strands.hpp says.
+#include "tools/races/strands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tools/races/buffers.hpp"
+#include "tools/races/noted.hpp"
+#include "tools/races/state.hpp"
+
+namespace meshmem::races {
+namespace {
+
+constexpr std::size_t kObjects = 4096;
+// Live for ever: a destructor of the program may finalize.
+auto& objects = *new std::array<std::vector<std::uint32_t>, kObjects>;
+
+struct Level {
+  unsigned strand;
+  std::uint64_t frame;
+  bool has_left;  // the thread works on another one now
+};
+thread_local std::vector<Level> levels;  // below the present one
+constinit thread_local const void* due = nullptr;
+
+std::vector<std::uint32_t>& clock_of(const void* object) {
+  const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(object) * 0x9e3779b97f4a7c15u;
+  return objects[hash >> 52];
+}
+
+void release_held(const void* object) {
+  Strand& mine = self();
+  std::vector<std::uint32_t>& clock = clock_of(object);
+  const std::size_t own =
+      place_in_clock(static_cast<std::size_t>(checker.job.n_pes), me(), Order::program);
+  clock.resize(std::max({clock.size(), mine.numbers.size(), own + kOrders}));
+  for (std::size_t i = 0; i < mine.numbers.size(); ++i)
+    clock[i] = std::max(clock[i], mine.numbers[i]);
+  clock[own] = std::max(clock[own], mine.call_number);
+  // The calls and accesses from now on are not before it.
+  mine.is_between_calls = false;
+  renew_epoch(mine);
+}
+
+void acquire_held(const void* object) {
+  const std::vector<std::uint32_t>& clock = clock_of(object);
+  for (std::size_t i = 0; i < clock.size(); ++i) learn_number(i, clock[i]);
+}
+
+// The one that fewest threads work on. Of those, one that none has left in this parallel phase, or
+// the one left first: the work that begins may race with what the last one did.
+unsigned take_strand() {
+  const unsigned strands = checker.boards.of_node().strands();
+  if (strands == 1) return 0;
+  const auto begin = checker.strands.begin() + 1;
+  const auto found = std::min_element(
+      begin, checker.strands.begin() + strands, [](const Strand& one, const Strand& other) {
+        return std::tie(one.users, one.left) < std::tie(other.users, other.left);
+      });
+  ++found->users;
+  const auto strand = static_cast<unsigned>(found - checker.strands.begin());
+  checker.n_strands = std::max(checker.n_strands, strand + 1);
+  return strand;
+}
+
+template <typename Work>
+void while_parallel(Work work) {
+  if (!is_parallel() || must_stay_out()) return;
+  const Entered entered;
+  if (checker.is_open) work();
+}
+
+}  // namespace
+
+void change_parallel(int change) {
+  const Entered entered;
+  n_parallel = std::max(0, n_parallel + change);
+  if (n_parallel > 0 || !checker.is_open) return;
+  for (Strand& strand : checker.strands) strand.left = 0;
+  forget_done_buffers();
+}
+
+void release_to(const void* object) {
+  acquire_what_is_due();
+  while_parallel([object] { release_held(object); });
+}
+void acquire_from(const void* object) {
+  while_parallel([object] { acquire_held(object); });
+}
+
+void acquire_later(const void* object) { due = object; }
+void acquire_what_is_due() {
+  if (const void* object = std::exchange(due, nullptr)) acquire_from(object);
+}
+
+void begin_strand(const void* object, const void* frame) {
+  levels.push_back({current_strand, begin_of_frame, false});
+  if (frame) begin_of_frame = reinterpret_cast<std::uintptr_t>(frame);
+  while_parallel([object] {
+    levels.back().has_left = checker.boards.of_node().strands() > 1;
+    current_strand = take_strand();
+    acquire_held(object);
+  });
+}
+
+void end_strand(const void* object) {
+  if (levels.empty()) return;
+  release_to(object);
+  const Level before = levels.back();
+  levels.pop_back();
+  const Entered entered;
+  // The stack below the first frame of a thread becomes another thread's.
+  if (begin_of_frame != before.frame && before.frame == 0) {
+    constexpr std::uint64_t kStack = std::uint64_t{8} << 20;
+    forget_noted_here(begin_of_frame - kStack, begin_of_frame);
+    forget_buffers_here(begin_of_frame - kStack, begin_of_frame);
+  }
+  if (before.has_left) {
+    --self().users;
+    self().left = self().epoch;
+  }
+  current_strand = before.strand;
+  begin_of_frame = before.frame;
+}
+
+void forget_strands() {
+  for (auto& clock : objects) clock.clear();
+  for (Strand& strand : checker.strands) {
+    strand.numbers.clear();
+    strand.call_number = strand.version = strand.n_told = 0;
+    strand.is_published = strand.is_between_calls = false;
+  }
+}
+
+}  // namespace meshmem::races
