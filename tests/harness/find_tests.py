@@ -60,12 +60,13 @@ def targets_of(words, outputs, build):
 
 
 def outputs_of(build):
-    """Files that the build makes, relative to it."""
+    """Files that the build makes, relative to it. CMake's own targets, such as install and test,
+    have outputs under CMakeFiles."""
     listing = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True,
                              text=True, check=True)
     lines = (line.rpartition(": ") for line in listing.stdout.splitlines())
     return {os.path.relpath(os.path.join(build, path), build)
-            for path, _, rule in lines if rule != "phony"}
+            for path, _, rule in lines if rule != "phony" and "CMakeFiles/" not in path}
 
 
 def find(build, names):
