@@ -215,7 +215,6 @@ std::string open_checker(const TraceJob& job) {
   forget_buffers();
   forget_sites();
   forget_users(job.thread_level);
-  checker.is_between_calls = false;
   forget_strands();
   forget_all_noted();
   checker.sees_program = watch_program();
