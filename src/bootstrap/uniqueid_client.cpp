@@ -30,9 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-std::string name_of_process() {
-  return fmt::format("host {}, pid {}", host_name(), getpid());
-}
+std::string name_of_process() { return fmt::format("host {}, pid {}", host_name(), getpid()); }
 
 std::string text_of_place(const UniqueId& id) {
   std::string text;

@@ -30,24 +30,28 @@ namespace {
 
 SymmetricHeap* shown_heap;
 
-// The names are looked up with locks and memory that this thread may have been in the middle of.
-constexpr unsigned kSecondsAtMost = 10;
+volatile std::sig_atomic_t ending_signal;
 
-// Ends, also in a signal handler of a thread that held locks. All lines are one write, so that
-// lines of several PEs do not mix.
-void print_stack() {
-  sigset_t end;  // which the program may have blocked
-  sigemptyset(&end);
-  sigaddset(&end, SIGALRM);
-  pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
-  signal(SIGALRM, SIG_DFL);
+// Ends the process by this signal in ten seconds. Texts are made with locks and memory that this
+// thread may have been in the middle of, so they may never be ready.
+void end_soon_by(int number) {
+  constexpr unsigned kSecondsAtMost = 10;
+  ending_signal = number;
+  sigset_t ends;  // which the program may have blocked
+  sigemptyset(&ends);
+  for (const int end : {SIGALRM, number}) sigaddset(&ends, end);
+  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  signal(SIGALRM, [](int) {
+    signal(ending_signal, SIG_DFL);
+    raise(ending_signal);
+  });
   alarm(kSecondsAtMost);
-  print_line(stack_text());
-  alarm(0);
 }
 
+// Behind end_soon_by(). All lines are one write, so that lines of several PEs do not mix.
 void show_where() {
-  print_stack();
+  print_line(stack_text());
+  alarm(0);
   if (shown_heap) shown_heap->put_in_core_file();
 }
 
@@ -63,27 +67,40 @@ std::uintptr_t stack_pointer(const void* context) {
 }
 
 // Says what the bad address is, as far as the library knows.
-std::string text_of_address(const void* address, const void* context) {
+std::string text_of_address(const siginfo_t& about, const void* context) {
   constexpr std::uintptr_t kFrame = 1 << 20;  // what a function may take of the stack at once
+  const void* const address = about.si_addr;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (at - (stack_pointer(context) - kFrame) < 2 * kFrame)
+  if (about.si_signo == SIGSEGV && at - (stack_pointer(context) - kFrame) < kFrame + 4096)
     return "the stack is full (`ulimit -s` raises the limit)";
   for (const Segment* segment : {&address_map.heap, &address_map.statics})
     for (int pe = 0; pe < static_cast<int>(address_map.n_pes); ++pe)
       if (const std::byte* const copy = segment->copy_of_pe[pe];
           is_mapped(copy) && at - reinterpret_cast<std::uintptr_t>(copy) < segment->bytes)
-        return fmt::format("symmetric memory of PE {}, for which the machine has no memory", pe);
-  return failed_allocation_at(address).value_or("the program has no such memory");
+        return fmt::format("symmetric memory of PE {}{}", pe,
+                           about.si_signo == SIGBUS ? ", for which the machine has no memory" : "");
+  if (auto failed = failed_allocation_at(address)) return *failed;
+  return about.si_code == SEGV_MAPERR ? "the program has no such memory"
+                                      : "memory that may not be used so";
 }
 
+// The processor gives no address for a number that cannot be one, nor does kill().
+std::string text_of_fault(const siginfo_t& about, const void* context) {
+  const char* const name = strsignal(about.si_signo);
+  if (about.si_code <= 0) return fmt::format("{}, sent by a process", name);
+  if (about.si_code == SI_KERNEL) return fmt::format("{} at what can be no address", name);
+  return fmt::format("{} at {}: {}", name, about.si_addr, text_of_address(about, context));
+}
+
+// A second fault, in here, ends the process.
 void explain_fault(int number, siginfo_t* about, void* context) {
+  for (const int fault : {SIGSEGV, SIGBUS}) signal(fault, SIG_DFL);
   if (!is_child_of_pe()) {
-    print_line(fmt::format("{} at {}: {}", strsignal(number), about->si_addr,
-                           text_of_address(about->si_addr, context)));
+    end_soon_by(number);
+    print_line(text_of_fault(*about, context));
     show_where();
   }
-  signal(number, SIG_DFL);  // the same again ends the process as it would have without us
-  raise(number);
+  raise(number);  // ends the process as it would have without us
 }
 
 }  // namespace
@@ -91,12 +108,16 @@ void explain_fault(int number, siginfo_t* about, void* context) {
 void end_by_core_files(SymmetricHeap& heap) {
   shown_heap = &heap;
   set_abort_job([](int) {
+    end_soon_by(SIGABRT);
     show_where();
     std::signal(SIGABRT, SIG_DFL);  // a handler of the program's must not end it otherwise
     std::abort();
   });
 #if defined(MESHMEM_TARGET_CPU)
-  hip_on_cpu::call_at_faults(show_where);
+  hip_on_cpu::call_at_faults([] {
+    end_soon_by(SIGSEGV);
+    show_where();
+  });
 #endif
 }
 

@@ -27,7 +27,7 @@ struct NodeFacts {
   std::uint64_t static_bytes = 0;
   std::uint64_t program = 0;  // 0: not all run the same
   std::uint64_t heap_alignment = 0;
-  std::uint64_t is_checked = 0;          // a memory checker runs one PE at least
+  std::uint64_t is_checked = 0;           // a memory checker runs one PE at least
   std::array<std::uint64_t, 2> secret{};  // of the job, on the card of PE 0's node
   std::uint64_t heap_bytes() const { return settings.heap_bytes; }
 };

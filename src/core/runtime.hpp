@@ -33,6 +33,7 @@ class Runtime {
   std::optional<std::string> enter();
   // Whose variables count beside our own for the next enter(), which reads them unless one has.
   void read_variables_of(NamesOf names) { names_of_ = names; }
+  NamesOf names() const { return names_; }
   // One user less: a barrier, and with the last one heap and teams end.
   void leave();
   // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which

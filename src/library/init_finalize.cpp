@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -100,15 +101,21 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   const std::lock_guard lock(starting);
   const TraceMoment begin = TraceMoment::now_exactly();
   const bool first = !runtime().is_active();
+  const bool has_one = has_one_thread();  // the library's own ones are not there yet
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
   if (!first) {
     note_only_thread(false);  // whatever this call asks for
     return std::nullopt;
   }
+  // nvshmem_init and rocshmem_init ask for no level, and let threads call in turn.
+  if (runtime().names() != NamesOf::openshmem)
+    thread_level = std::max(thread_level, SHMEM_THREAD_SERIALIZED);
   auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
-  note_only_thread(thread_level == SHMEM_THREAD_SINGLE && !runtime().nodes().has_several() &&
-                   kDevicesAreProcessors);
+  const bool may_wait_for_ever =
+      std::getenv("MESHMEM_TIMEOUT") != nullptr && runtime().environment().timeout <= 0;
+  note_only_thread(thread_level == SHMEM_THREAD_SINGLE && has_one && !may_wait_for_ever &&
+                   !runtime().nodes().has_several() && kDevicesAreProcessors);
   return error;
 }
 

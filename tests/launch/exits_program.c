@@ -151,7 +151,7 @@ static int name_descriptors(const char* folder) {
   return 0;
 }
 
-static volatile long* nothing = (long*)16;
+static long* volatile nothing = (long*)16;
 __attribute__((noinline)) static int recurse(int depth) {
   volatile char room[4096];
   room[0] = (char)depth;

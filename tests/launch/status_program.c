@@ -103,7 +103,7 @@ static void* outlast(void* unused) {
 }
 
 // All PEs wait, for each other's locks (0), in different teams (1), for a value that nobody stores
-// (2), or for one that a thread of PE 1 will store (3).
+// (2), or for one that a thread of PE 1 will store (3), also one that begins after a long wait (4).
 static void deadlock(int how) {
   shmem_team_t teams[2];
   pthread_t thread;
@@ -112,13 +112,18 @@ static void deadlock(int how) {
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &teams[i]);
   if (how == 0 && me < 2) shmem_set_lock(&locks[me]);
   if (how == 3 && me == 1) pthread_create(&thread, NULL, outlast, NULL);
+  if (how == 4 && me == 0) sleep(2);
   shmem_barrier_all();
+  if (how == 4 && me == 1) {
+    pthread_create(&thread, NULL, outlast, NULL);
+    sleep(2);
+  }
   ready();
   if (how == 0 && me < 2) shmem_set_lock(&locks[1 - me]);
   if (how == 1) shmem_team_sync(teams[me % 2]);
   if (how >= 2 && me == 0) shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 7);
   shmem_barrier_all();
-  if (how == 3 && me == 1) pthread_join(thread, NULL);
+  if (how >= 3 && me == 1) pthread_join(thread, NULL);
 }
 
 int main(int argc, char** argv) {

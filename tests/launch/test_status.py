@@ -145,7 +145,7 @@ class Status(launching.LaunchTest):
             self.assert_nothing_left()
 
     def test_waits_that_somebody_may_end_are_no_deadlock(self):
-        for words in (["deadlock", 3], ["barrier", 0]):
+        for words in (["deadlock", 3], ["deadlock", 4], ["barrier", 0]):
             process = self.start_waiting(2, *words)
             time.sleep(5)
             self.assertEqual(self.end(process).err, "")

@@ -53,7 +53,7 @@ X(MESHMEM_CHECK, check, check, Check::off,
   "same for programs that wait by loads of their own. 1,races: both. The same on all PEs.")
 X(MESHMEM_TIMEOUT, timeout, seconds, 0,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
-  "of what every PE waits for. 0 waits for ever.")
+  "of what every PE waits for. 0 waits for ever, also where all PEs wait for each other.")
 X(MESHMEM_TRACE, trace, file, "",
   "Record every call of the API, and write all PEs' calls to this file at the end, for Perfetto or "
   "meshmem-trace (docs/tracing.md). The same on all PEs. A job that is initialized anew writes "

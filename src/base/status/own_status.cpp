@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +35,7 @@ StatusBoard board;  // written before own_pe
 std::atomic<PeStatus*> own_pe{nullptr};
 nlink_t threads_at_start = 0;  // 0: other threads may belong to the PE
 
+// With the two links that each folder has; 0 if unknown.
 nlink_t count_threads() {
   struct stat about {};
   const bool is_counted = stat("/proc/self/task", &about) == 0 && about.st_nlink > 2;
@@ -120,6 +124,21 @@ bool are_same(const Waits& before, const Waits& now) {
 
 Waits last_waits;  // when PE 0 looked last
 
+// After up to 10 ms. A process that nobody has waited for yet has ended.
+bool still_runs(pid_t pid) {
+  constexpr int kLookMs = 10;
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) {  // gone, or the kernel or a sandbox lets nobody look
+    const bool is_gone = errno == ESRCH;
+    if (!is_gone) poll(nullptr, 0, kLookMs);
+    return !is_gone && kill(pid, 0) == 0;
+  }
+  pollfd end{process, POLLIN, 0};
+  const bool has_ended = poll(&end, 1, kLookMs) > 0;
+  close(process);
+  return !has_ended;
+}
+
 }  // namespace
 
 void open_launcher_board() {
@@ -146,17 +165,27 @@ void set_phase(PePhase phase) {
     pe->phase.store(phase, std::memory_order_relaxed);
 }
 
-void note_only_thread(bool is_only) { threads_at_start = is_only ? count_threads() : 0; }
+bool has_one_thread() { return count_threads() == 3; }
+
+void note_only_thread(bool is_only) {
+  // A child shares the PE's symmetric memory.
+  [[maybe_unused]] static const int once =
+      pthread_atfork([] { note_only_thread(false); }, nullptr, nullptr);
+  threads_at_start = is_only ? count_threads() : 0;
+  note_whether_alone();
+}
+
+void note_whether_alone() {
+  if (PeStatus* const own = own_pe.load(std::memory_order_acquire))
+    own->is_alone = threads_at_start != 0 && count_threads() == threads_at_start;
+}
 
 // A wait says what it waits for after it has looked. So one that has said it twice since then has
 // looked since then.
 bool sees_deadlock() {
   constexpr std::uint32_t kSaidTwice = 4;
   PeStatus* const own = own_pe.load(std::memory_order_acquire);
-  if (own == nullptr) return false;
-  const bool is_alone = threads_at_start != 0 && count_threads() == threads_at_start;
-  own->is_alone = is_alone;
-  if (!is_alone || own != &board.pe(0)) return false;
+  if (own == nullptr || !own->is_alone || own != &board.pe(0)) return false;
   const Waits now = read_waits();
   if (!are_same(last_waits, now)) {
     last_waits = read_waits();  // after all of `now` had begun
@@ -170,15 +199,13 @@ bool sees_deadlock() {
 }
 
 void await_ends_of_others() {
-  for (int pe = 0; own_pe.load(std::memory_order_acquire) != nullptr && pe < board.n_pes(); ++pe) {
+  constexpr int kMostLooks = 6'000;
+  if (own_pe.load(std::memory_order_acquire) == nullptr) return;
+  int looks = 0;
+  for (int pe = 0; pe < board.n_pes(); ++pe) {
     const pid_t pid = board.pe(pe).pid.load(std::memory_order_relaxed);
     if (pid <= 0 || pid == getpid()) continue;
-    const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    if (process < 0) continue;  // it has ended
-    pollfd end{process, POLLIN, 0};
-    while (poll(&end, 1, -1) < 0 && errno == EINTR) {
-    }
-    close(process);
+    while (looks < kMostLooks && still_runs(pid)) ++looks;
   }
 }
 

@@ -22,15 +22,19 @@ void open_board(const StatusBoard& board, int pe);
 
 void set_phase(PePhase phase);
 
+bool has_one_thread();
 // Says whether the calling thread alone acts for this PE, as long as the process has no more
-// threads than now.
+// threads than now, and no child.
 void note_only_thread(bool is_only);
 
+// Says on the board whether anything but the calling thread may act for this PE. Waits call it each
+// time before they say what they wait for.
+void note_whether_alone();
 // True if all PEs wait and none can end another's wait: each has looked after all had begun to
 // wait. Called by waits that last, each time that they say what they wait for. True in PE 0 alone.
 bool sees_deadlock();
 
-// Returns when the processes of the other PEs on the board have ended.
+// Returns when the processes of the other PEs on the board have ended, or after a minute.
 void await_ends_of_others();
 
 // A wait while others can see it.

@@ -123,6 +123,7 @@ void Backoff::say(const std::string& what) {
   const std::chrono::nanoseconds since = start_.time_since_epoch();
   if (!shown_) shown_.emplace(static_cast<std::uint64_t>(since.count()));
   if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = program_call_text();
+  note_whether_alone();
   shown_->say("waits for " + what, caller_.value_or(""));
   if (caller_ && sees_deadlock()) report_deadlock();
   say_at_ = Clock::now() + kSayAgain;
@@ -137,7 +138,9 @@ void yield_in_polling_loop() {
 }
 
 void report_deadlock() {
-  print_line("a deadlock: every PE waits, and no PE is left that could end a wait");
+  print_line(
+      "a deadlock: every PE waits, and no PE is left that could end a wait (MESHMEM_TIMEOUT=0 "
+      "lets them wait)");
   print_status_table();
   end_job_on_error();
 }

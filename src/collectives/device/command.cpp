@@ -111,9 +111,7 @@ constexpr std::array kReductionsOfType = {&reduction_of<std::int8_t>,
                                           &located_reduction_of<double>};
 static_assert(kReductionsOfType.size() == static_cast<std::size_t>(ElemType::none));
 
-bool combines(CollectiveKind kind) {
-  return kind >= CollectiveKind::reduce;
-}
+bool combines(CollectiveKind kind) { return kind >= CollectiveKind::reduce; }
 CollectiveKind kind_in(const ProxyCommand& command) {
   return static_cast<CollectiveKind>(command.detail & ((1 << device::kCollectiveKindBits) - 1));
 }

@@ -231,7 +231,7 @@ std::string close_checker() {
   if (!checker.is_open) return "";
   checker.is_open = false;
   leave_program();
-  const std::string races = checker.job.pe == 0 ? text_of_count(checker.boards.head()) : "";
+  std::string races = checker.job.pe == 0 ? text_of_count(checker.boards.head()) : "";
   checker.boards.close();
   return races;
 }
