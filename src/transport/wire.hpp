@@ -73,7 +73,8 @@ class Wire {
   virtual bool progress() = 0;
 
   // A descriptor that becomes readable when progress() has something to do, if arm() returned true
-  // after the last progress(). False: call progress() first.
+  // after the last progress(). False: call progress() first. A progress() by another thread that
+  // takes in something ends the promise.
   virtual int event_fd() const = 0;
   virtual bool arm() = 0;
 

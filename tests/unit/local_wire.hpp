@@ -3,7 +3,8 @@
 // A network within a process, whose PEs are threads. Messages wait at their sender and at their
 // receiver for a random number of looks, and arrive in order, each pair's by itself.
 // Invariant: a message's memory is read when it leaves, which sent() says, and no earlier; so who
-// changes it before is found. Included by the tests of NetworkTransport.
+// changes it before is found. It wakes as Wire promises, and no more. Included by the tests of
+// NetworkTransport.
 #ifndef MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_
 #define MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_
 
@@ -80,7 +81,8 @@ class LocalWire : public Wire {
     const std::lock_guard lock(mutex_);
     std::uint64_t count;
     [[maybe_unused]] const ssize_t n = read(event_fd_, &count, sizeof count);
-    return outbox_.empty() && n_arrived_ == 0;
+    is_armed_ = outbox_.empty() && n_arrived_ == 0;
+    return is_armed_;
   }
   std::string description() const override { return "a local wire"; }
 
@@ -97,8 +99,13 @@ class LocalWire : public Wire {
   }
   std::size_t n_sent() const { return n_sent_; }
   std::size_t n_peers() const { return peers_.size(); }
+  // Whether an arrival wakes who sleeps: arm() has said so, and nothing has been taken since.
+  bool is_armed() {
+    const std::lock_guard lock(mutex_);
+    return is_armed_;
+  }
   // An arrival wakes nobody: a PE that polls is always faster than the thread that sleeps.
-  void wake_nobody() { wakes_ = false; }
+  void wake_nobody(bool is_so = true) { wakes_ = !is_so; }
   // While held back, messages neither leave nor arrive here.
   void hold_back(bool holds) { holds_back_ = holds; }
 
@@ -164,7 +171,7 @@ class LocalWire : public Wire {
     const std::lock_guard lock(mutex_);
     inbox_[message.from].push_back(std::move(message));
     ++n_arrived_;
-    if (wakes_) wake();
+    if (wakes_ && is_armed_) wake();
   }
   bool try_take(Arrived& message) {
     const std::lock_guard lock(mutex_);
@@ -174,6 +181,7 @@ class LocalWire : public Wire {
       queue.pop_front();
       --n_arrived_;
       ++n_in_hand_;
+      is_armed_ = false;
       return true;
     }
     return false;
@@ -194,6 +202,7 @@ class LocalWire : public Wire {
   std::vector<Lost> lost_;
   std::map<int, std::deque<Arrived>> inbox_;
   std::size_t n_arrived_ = 0, n_in_hand_ = 0;
+  bool is_armed_ = false;
 };
 
 }  // namespace meshmem

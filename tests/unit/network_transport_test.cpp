@@ -413,6 +413,36 @@ TEST(NetworkThread, AnswersOfADeviceWhenAPollerHasTakenTheRequest) {
   }
 }
 
+// A PE that polls takes in messages, and goes on to compute while the thread sleeps. The wire's
+// promise to wake the thread ends with that, so the thread has to ask again.
+TEST(NetworkThread, AnswersAfterAPollerHasTakenMessages) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
+  job.of(0).open(job.plan(0));
+  NetworkPlan plan = job.plan(1);
+  plan.longest_sleep_ms = 1'000'000;
+  job.of(1).open(std::move(plan));
+  uint64_t value = 1, seen = 0;
+  const auto get = [&] { job.of(0).get(&value, heap_of(1, 0), sizeof value); };
+  get();
+  for (uint64_t round = 0; round < 3 && !HasFailure(); ++round) {
+    while (!job.wire(1).is_armed()) std::this_thread::yield();
+    job.wire(1).wake_nobody();
+    job.of(0).send(1, {5, round, 0}, &value, sizeof value);
+    job.of(1).receive(0, {5, round, 0}, {&seen, sizeof seen}, [] { return "a message"; });
+    job.wire(1).wake_nobody(false);
+    std::atomic<bool> is_done{false};
+    std::thread getter([&] {
+      get();
+      is_done = true;
+    });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!is_done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_TRUE(is_done);
+    while (!is_done) job.of(1).progress();
+    getter.join();
+  }
+}
+
 // Each byte of the answer is the sum of the question's.
 bool answer_with_sums(const std::byte* question, std::size_t bytes, std::byte* answer,
                       std::size_t answer_bytes) {

@@ -80,8 +80,9 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   if (expects_answer && answer_comes_until == Time{})
     answer_comes_until = outlet.now() + kAnswerTakes;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
-  // The PE that polls need not come again to acknowledge, or to answer for the device.
-  if (thread.sleeps_on() && (!outlet.needs_ack.empty() || !held.is_empty())) [[unlikely]]
+  // The PE that polls need not come again to acknowledge, or to answer for the device. And the wire
+  // wakes a thread that sleeps only until somebody else has taken something.
+  if (thread.sleeps_on()) [[unlikely]]
     thread.wake_soon();
   return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads what comes, and says which connections epoll watches.
-// Invariant: epoll watches all connections but the steady one, and that one too while a thread
-// sleeps, or while it waits for room.
+// Invariant: epoll watches all connections but the steady one. That waits for no room, and there is
+// none from arm() until data has come.
 #include <sys/epoll.h>
 
 #include <algorithm>
