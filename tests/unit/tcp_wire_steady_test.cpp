@@ -2,9 +2,21 @@
 //
 // The TCP wire reads the connection that had something several times in a row without asking about
 // the others. They wait no longer for that than microseconds, whatever it brings, and it may end.
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "wire_ends.hpp"
+
+static bool epoll_has_room = true;
+
+// Instead of the C library's.
+extern "C" int epoll_ctl(int epoll, int operation, int descriptor, epoll_event* event) noexcept {
+  if (operation != EPOLL_CTL_ADD || epoll_has_room)
+    return static_cast<int>(syscall(SYS_epoll_ctl, epoll, operation, descriptor, event));
+  errno = ENOSPC;
+  return -1;
+}
 
 namespace meshmem {
 namespace {
@@ -121,6 +133,27 @@ TEST_F(TcpWireSteady, TakesWhatAnotherHasSentWhenItsConnectionEnds) {
       {&middle}, [&] { return middle.taken() == before + 1 && !middle.lost().empty(); }));
   EXPECT_EQ(middle.lost().size(), 1u);
   introduce(quiet);
+}
+
+TEST_F(TcpWireSteady, StaysSoWhileEpollHasNoRoom) {
+  const int to_talker = middle.wire().connect(talker.wire().address());
+  get_used_to_talker();
+  epoll_has_room = false;
+  EXPECT_FALSE(middle.wire().arm());
+  std::uint64_t taken = middle.taken();
+  for (End* end : {&quiet, &talker}) {
+    say(*end, false);
+    ++taken;
+    EXPECT_TRUE(progress_until({&middle}, [&] { return middle.taken() == taken; }));
+  }
+  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMostOfBody, false);
+  EXPECT_TRUE(progress_until({&middle, &talker}, [&] { return middle.in_flight() == 0; }));
+  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMostOfBody, false);
+  epoll_has_room = true;
+  ASSERT_TRUE(middle.wire().arm());
+  while (talker.progress()) {
+  }
+  EXPECT_TRUE(has_something()) << "it waits for room";
 }
 
 TEST_F(TcpWireSteady, DoesNotReadWhatHasEnded) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads what comes, and says which connections epoll watches.
-// Invariant: epoll watches all connections but the steady one. That waits for no room, and there is
-// none from arm() until data has come.
+// Invariant: epoll watches all connections but the steady one. After arm() has returned true there
+// is no steady one until data has come.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ using tcp::Incoming;
 
 namespace {
 
-// Other connections wait no longer than this. Naps between looks are longer, so each look after a
-// nap asks about all.
+// Other connections wait no longer than this and one read. Naps between looks are longer, so each
+// look after a nap asks about all.
 constexpr auto kReadUnasked = std::chrono::microseconds(5);
 // To leave epoll's set and to join it again takes 1.4 us.
 constexpr int kSteadyAfter = 8;
@@ -50,7 +50,9 @@ bool TcpWire::progress() {
 // look, and epoll is asked about the others every few microseconds.
 bool TcpWire::handle_events() {
   if (steady_ == nullptr) return handle_watched();
-  const bool any = take_from(*steady_);
+  Connection& steady = *steady_;
+  if (!steady.outgoing.is_empty()) flush(steady);  // epoll could not take it back
+  const bool any = take_from(steady);
   const Time now = Clock::now();
   if (now < ask_at_) return any;
   ask_at_ = now + kReadUnasked;
@@ -148,7 +150,10 @@ void TcpWire::take(Connection& connection, const tcp::Lengths& lengths, const st
 void TcpWire::watch(Connection& connection) {
   const bool awaits_room = connection.is_proved() && !connection.outgoing.is_empty();
   if (awaits_room == connection.awaits_room) return;
-  if (&connection == steady_) watch_all();
+  if (&connection == steady_) {
+    watch_all();
+    return;
+  }
   connection.awaits_room = awaits_room;
   epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
   if (awaits_room) event.events |= EPOLLOUT;
@@ -157,24 +162,22 @@ void TcpWire::watch(Connection& connection) {
 
 void TcpWire::note_data_from(Connection& connection) {
   if (&connection == steady_) return;
-  watch_all();
+  if (!watch_all()) return;
   n_in_a_row_ = std::exchange(last_, &connection) == &connection ? n_in_a_row_ + 1 : 1;
   if (n_in_a_row_ < kSteadyAfter || connection.awaits_room) return;
   steady_ = &connection;
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, connection.descriptor(), nullptr);
 }
 
-void TcpWire::watch_all() {
-  if (steady_ == nullptr) return;
+bool TcpWire::watch_all() {
+  if (steady_ == nullptr) return true;
   epoll_event event{.events = EPOLLIN, .data = {.ptr = steady_}};
-  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, steady_->descriptor(), &event);
-  steady_ = nullptr;
+  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, steady_->descriptor(), &event) != 0) return false;
   n_in_a_row_ = 0;
+  watch(*std::exchange(steady_, nullptr));
+  return true;
 }
 
-bool TcpWire::arm() {
-  watch_all();
-  return losses_.empty();
-}
+bool TcpWire::arm() { return watch_all() && losses_.empty(); }
 
 }  // namespace meshmem

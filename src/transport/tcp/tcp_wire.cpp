@@ -112,7 +112,7 @@ void TcpWire::keep_unsent(Connection& ending) {
 // from epoll's set, so do both here.
 void TcpWire::remove_ended() {
   if (!std::exchange(any_ended_, false)) return;
-  watch_all();
+  if (steady_ != nullptr && steady_->has_ended) steady_ = nullptr;
   last_ = nullptr;
   std::erase_if(connections_, [&](const auto& one) {
     if (!one->has_ended) return false;

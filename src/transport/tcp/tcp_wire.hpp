@@ -60,7 +60,7 @@ class TcpWire final : public Wire {
 
   Connection& add(std::unique_ptr<Connection> made);
   void watch(Connection& connection);
-  void watch_all();
+  bool watch_all();  // false: epoll has no room for the steady one, which stays that
   void remove_ended();
 
   void dial(int number);
