@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <span>
 #include <utility>
 
 namespace meshmem::tcp {
@@ -64,8 +63,8 @@ long send_few(int descriptor, const Lengths& lengths, const Wire::Message& messa
     end += bytes;
   };
   append(&lengths, sizeof lengths);
-  append(message.head, message.head_bytes);
-  append(message.body, message.body_bytes);
+  append(message.head, lengths.head_bytes);
+  append(message.body, lengths.body_bytes);
   iovec whole{room.data(), bytes_of(lengths)};
   return send_parts(descriptor, &whole, 1);
 }
