@@ -43,7 +43,7 @@ class Wire {
   virtual ~Wire() = default;
 
   struct Message {
-    const void* head;  // at most kMostOfHead bytes, 8-byte aligned
+    const void* head;  // at most kMostOfHead bytes
     std::size_t head_bytes;
     const void* body;
     std::size_t body_bytes;
