@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PEs that are threads of one process, on nodes that reach each other by NetworkTransport over a
-// LocalWire, as start-up connects them.
+// LocalWire, or over TCP, as start-up connects them.
 // Invariant: the segments of a PE are separate allocations, so that AddressSanitizer sees an access
 // beyond one. Included by the tests of NetworkTransport.
 #ifndef MESHMEM_TESTS_UNIT_NETWORK_PES_HPP_
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "gpu/staged_access.hpp"
 #include "local_wire.hpp"
 #include "transport/network/network_transport.hpp"
+#include "transport/wire_library.hpp"
 
 namespace meshmem {
 
@@ -32,6 +34,7 @@ class NetworkPes {
     unsigned slowness = 1;
     bool opens = true;
     bool has_device = false;  // memory that is for the device only: the first device segment
+    bool is_over_tcp = false;
   };
 
   explicit NetworkPes(const Shape& shape) : shape_(shape), barrier_(n()) {
@@ -85,7 +88,7 @@ class NetworkPes {
         .node_of = [per_node](int pe) { return pe / per_node; },
         .local_index_of = [per_node](int pe) { return pe % per_node; },
         .server_of = [per_node, mine](int pe) { return pe / per_node * per_node + mine; },
-        .wire_address_of = [](int pe) { return std::to_string(pe); },
+        .wire_address_of = [this](int pe) { return of(pe).wire_address(); },
         .name_of = [](int pe) { return "PE " + std::to_string(pe) + " on host t"; }};
     if (!shape_.has_device) return plan;
     plan.device = pes_[static_cast<std::size_t>(me)].access.get();
@@ -120,8 +123,17 @@ class NetworkPes {
       pe.access->open(0);
     }
     pe.transport = std::make_unique<NetworkTransport>();
+    if (shape_.is_over_tcp) return use_tcp(pe);
     auto wire = std::make_unique<LocalWire>(network_, pe.transport->listener(), shape_.slowness);
     pe.wire = wire.get();
+    pe.transport->use_wire(std::move(wire));
+  }
+  static void use_tcp(Pe& pe) {
+    std::string error;
+    const WireRequest request{kWireVersion, pe.transport->listener(), "lo", 0, false};
+    auto wire = try_make_wire(WireKind::tcp, request, &error);
+    if (wire == nullptr) throw std::runtime_error(error);
+    pe.wire = nullptr;
     pe.transport->use_wire(std::move(wire));
   }
 

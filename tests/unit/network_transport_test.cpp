@@ -413,33 +413,58 @@ TEST(NetworkThread, AnswersOfADeviceWhenAPollerHasTakenTheRequest) {
   }
 }
 
+// Whether PE 1 answers PE 0 while it computes. If not, it polls then.
+bool answers_while_it_computes(NetworkPes& job) {
+  std::atomic<bool> is_done{false};
+  std::thread getter([&] {
+    uint64_t value = 0;
+    job.of(0).get(&value, heap_of(1, 0), sizeof value);
+    is_done = true;
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!is_done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  const bool answers = is_done;
+  while (!is_done) job.of(1).progress();
+  getter.join();
+  return answers;
+}
+
+void pass_message(NetworkPes& job, uint64_t number) {
+  uint64_t value = number;
+  job.of(0).send(1, {5, number, 0}, &value, sizeof value);
+  job.of(1).receive(0, {5, number, 0}, {&value, sizeof value}, [] { return "a message"; });
+}
+
 // A PE that polls takes in messages, and goes on to compute while the thread sleeps. The wire's
 // promise to wake the thread ends with that, so the thread has to ask again.
-TEST(NetworkThread, AnswersAfterAPollerHasTakenMessages) {
+TEST(NetworkThread, AnswersAfterAPollerHasTakenAMessage) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
   job.of(0).open(job.plan(0));
   NetworkPlan plan = job.plan(1);
   plan.longest_sleep_ms = 1'000'000;
   job.of(1).open(std::move(plan));
-  uint64_t value = 1, seen = 0;
-  const auto get = [&] { job.of(0).get(&value, heap_of(1, 0), sizeof value); };
-  get();
-  for (uint64_t round = 0; round < 3 && !HasFailure(); ++round) {
+  for (uint64_t round = 0; round < 3; ++round) {
     while (!job.wire(1).is_armed()) std::this_thread::yield();
     job.wire(1).wake_nobody();
-    job.of(0).send(1, {5, round, 0}, &value, sizeof value);
-    job.of(1).receive(0, {5, round, 0}, {&seen, sizeof seen}, [] { return "a message"; });
+    pass_message(job, round);
     job.wire(1).wake_nobody(false);
-    std::atomic<bool> is_done{false};
-    std::thread getter([&] {
-      get();
-      is_done = true;
-    });
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!is_done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    EXPECT_TRUE(is_done);
-    while (!is_done) job.of(1).progress();
-    getter.join();
+    ASSERT_TRUE(answers_while_it_computes(job));
+  }
+}
+
+// The same with TCP's wire, which does not break its promise each time. Mostly the thread wakes up
+// too late to see the first message.
+TEST(NetworkThread, AnswersOverTcpAfterAPollerHasTakenMessages) {
+  NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false, .is_over_tcp = true});
+  job.of(0).open(job.plan(0));
+  NetworkPlan plan = job.plan(1);
+  plan.longest_sleep_ms = 1'000'000;
+  job.of(1).open(std::move(plan));
+  uint64_t number = 0;
+  for (int round = 0; round < 150; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it falls asleep
+    for (int count = 0; count <= round % 3; ++count) pass_message(job, number++);
+    ASSERT_TRUE(answers_while_it_computes(job)) << round;
   }
 }
 
