@@ -6,6 +6,10 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <shmem.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,7 +17,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -21,6 +27,16 @@ int me, n;
 bool right;
 long x[8], y[8], flag;
 volatile long sink;
+
+std::thread of_before;
+
+// Blocks of a pool, of which the C library knows nothing.
+constexpr std::size_t kPool = std::size_t{1} << 20, kPage = 4096;
+std::atomic<char*> pool = nullptr;
+char* begin_of_pool = nullptr;
+struct Block {
+  long all[8];
+};
 
 void get(long* to) {
   shmem_long_get_nbi(to, y, 8, (me + 1) % n);
@@ -277,6 +293,159 @@ void orders_of_openmp() {
   for (int i = 0; i < 8; ++i) own[0] += own[1] + i;
   sink = own[0];
 }
+// A barrier also waits for tasks.
+void barrier_behind_task() {
+  long own[8] = {};
+#pragma omp parallel num_threads(2)
+  {
+#pragma omp single
+    {
+#pragma omp task shared(own)
+      get(own);
+    }
+    sink = own[2];
+  }
+}
+void detached_task() {
+  long own[8] = {};
+#pragma omp parallel num_threads(2)
+#pragma omp single
+  {
+    omp_event_handle_t event;
+#pragma omp task shared(own) detach(event)
+    {
+      get(own);
+      omp_fulfill_event(event);
+    }
+#pragma omp taskwait
+    sink = own[2];
+  }
+}
+void counts_down(std::atomic<int>& left) {
+  constexpr int kThreads = 6;
+  static long own[kThreads][8];
+  left = kThreads;
+  std::vector<std::thread> threads;
+  for (auto& one : own)
+    threads.emplace_back([&one, &left] {
+      get(one);
+      if (left.fetch_sub(1) != 1) return;
+      for (auto& all : own) sink = all[0];
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+void count_of_threads() {
+  static std::atomic<int> left;
+  for (int i = 0; i < 10; ++i) counts_down(left);
+}
+// The thread that waits knows of each that has counted.
+void signals_of_threads() {
+  constexpr int kThreads = 6;
+  static long own[kThreads][8];
+  static long arrived;
+  arrived = 0;
+  std::vector<std::thread> threads;
+  for (auto& one : own)
+    threads.emplace_back([&one] {
+      get(one);
+      shmem_long_atomic_inc(&arrived, me);
+    });
+  shmem_long_wait_until(&arrived, SHMEM_CMP_EQ, kThreads);
+  for (auto& one : own) sink = one[0];
+  for (std::thread& thread : threads) thread.join();
+}
+void memory_of_a_pool() {
+  auto* page = static_cast<char*>(
+      mmap(nullptr, kPool, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(page, kPage, PROT_NONE);
+  begin_of_pool = page;
+  pool = page + kPage;
+  std::thread thread([] {
+    for (int i = 0; i < 20; ++i) {
+      auto* one = new Block;
+      get(one->all);
+      sink = one->all[1];
+      delete one;
+      auto* all = new Block[3];
+      get(all[1].all);
+      delete[] all;
+    }
+  });
+  thread.join();
+  pool = nullptr;
+}
+// Children of fork, which have none of the threads, use what those do.
+void child_of_threads() {
+  std::atomic<bool> ends = false;
+  std::mutex mutex;
+  std::thread thread([&] {
+    while (!ends) {
+      pthread_spinlock_t lock;
+      pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);
+      pthread_spin_lock(&lock);
+      pthread_spin_unlock(&lock);
+    }
+  });
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::lock_guard lock(mutex);
+      auto* own = static_cast<volatile long*>(malloc(80));
+      own[1] = i;
+      std::thread([] {}).join();
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+  ends = true;
+  thread.join();
+}
+// Orders nothing.
+void await_value(sem_t* semaphore) {
+  for (int value = 0; value == 0;) sem_getvalue(semaphore, &value);
+}
+// The thread that began before shmem_init ends while another one runs.
+void thread_of_before() {
+  static long own[8];
+  sem_t has_got, go, done;
+  for (sem_t* semaphore : {&has_got, &go, &done}) sem_init(semaphore, 0, 0);
+  std::thread thread([&] {
+    get(own);
+    sem_post(&has_got);
+    sem_wait(&go);
+    sem_post(&done);
+  });
+  await_value(&has_got);
+  of_before.join();
+  sem_post(&go);
+  await_value(&done);
+  std::thread other([] {});
+  sem_wait(&done);
+  sink = own[5];
+  other.join();
+  thread.join();
+}
+pthread_once_t once = PTHREAD_ONCE_INIT;
+once_flag flag_of_c = ONCE_FLAG_INIT;
+long of_once[2][8];
+struct Filled {
+  Filled() { get(all); }
+  long all[8];
+};
+void initialized_once() {
+  static long of_cpp[8];
+  static std::once_flag flag_of_cpp;
+  const auto work = [] {
+    pthread_once(&once, [] { get(of_once[0]); });
+    call_once(&flag_of_c, [] { get(of_once[1]); });
+    std::call_once(flag_of_cpp, [] { get(of_cpp); });
+    static const Filled filled;
+    sink = of_once[0][1] + of_once[1][1] + of_cpp[1] + filled.all[1];
+  };
+  std::thread one(work), other(work);
+  one.join();
+  other.join();
+}
 // More threads and rounds than there are strands.
 void many_threads() {
   static long own[48][8];
@@ -302,14 +471,27 @@ const struct {
     CASE(sync_of_another_thread), CASE(wait_of_another_thread), CASE(load_before_join),
     CASE(load_without_mutex),     CASE(atomic_flag_before_get), CASE(hands_over),
     CASE(memory_used_again),      CASE(orders_of_openmp),       CASE(many_threads),
+    CASE(barrier_behind_task),    CASE(detached_task),          CASE(count_of_threads),
+    CASE(signals_of_threads),     CASE(memory_of_a_pool),       CASE(child_of_threads),
+    CASE(thread_of_before),       CASE(initialized_once),
 #undef CASE
 };
 
 }  // namespace
 
+void* operator new(std::size_t bytes) {
+  if (!pool) return malloc(bytes);
+  return pool.fetch_add(static_cast<std::ptrdiff_t>((bytes + 15) / 16 * 16));
+}
+void operator delete(void* block) noexcept {
+  const auto* at = static_cast<char*>(block);
+  if (!begin_of_pool || at < begin_of_pool || begin_of_pool + kPool <= at) free(block);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   right = argc > 2 && strcmp(argv[2], "right") == 0;
+  of_before = std::thread([] {});
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
@@ -324,6 +506,7 @@ int main(int argc, char** argv) {
     flag = 0;
     shmem_barrier_all();
   }
+  if (of_before.joinable()) of_before.join();
   shmem_finalize();
   return found ? 0 : 2;
 }

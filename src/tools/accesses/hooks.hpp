@@ -38,6 +38,9 @@ inline void release(const void* object) { call_hook(&AccessHooks::release, objec
 inline void acquire(const void* object) { call_hook(&AccessHooks::acquire, object); }
 inline void change_parallel(int change) { call_hook(&AccessHooks::change_parallel, change); }
 
+// Joins of threads that have begun are not told of.
+void forget_counted_threads();
+
 // A strand of the thread that makes it (AccessHooks::begin_strand).
 class Strand {
  public:

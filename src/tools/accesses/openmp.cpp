@@ -10,14 +10,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "tools/accesses/hooks.hpp"
 
 namespace meshmem::accesses {
 namespace {
 
-// Objects that order, of all teams.
-constinit char team = 0, tasks = 0, ordered = 0, critical = 0, atomic = 0;
+// Objects that order, of all teams. A barrier waits for tasks, too.
+constinit char team = 0, ordered = 0, critical = 0, atomic = 0;
 
 using Run = void (*)(void*);
 
@@ -29,7 +30,7 @@ struct Region {
   }
   ~Region() {
     acquire(&end);
-    acquire(&tasks);
+    acquire(&team);  // the tasks
     change_parallel(-1);
   }
   Region(const Region&) = delete;
@@ -38,12 +39,6 @@ struct Region {
   void* data;
   char end = 0;  // an object of its own: a thread may begin when others have ended
 };
-void run_region(void* at) {
-  const auto& region = *static_cast<const Region*>(at);
-  const Strand strand(&region, &region.end, __builtin_frame_address(0));
-  region.run(region.data);
-}
-
 // ---- Sections: each counts as work of its own, also where one thread does several
 
 struct Sections {
@@ -51,6 +46,16 @@ struct Sections {
   char begin = 0, end = 0;  // objects
 };
 thread_local Sections sections;
+
+void run_region(void* at) {
+  const auto& region = *static_cast<const Region*>(at);
+  const bool was_in_section = std::exchange(sections.is_in_one, false);
+  {
+    const Strand strand(&region, &region.end, __builtin_frame_address(0));
+    region.run(region.data);
+  }
+  sections.is_in_one = was_in_section;
+}
 
 void leave_section() {
   if (sections.is_in_one) call_hook(&AccessHooks::end_strand, &sections.end);
@@ -75,11 +80,17 @@ struct Task {
   void* data;  // a copy, behind
   bool depends;
 };
+// The library writes the event of a task that is detached into the first word of the task's data.
+struct TaskData {
+  void* event;
+  Task* task;
+};
 void run_task(void* at) {
-  Task* const task = *static_cast<Task**>(at);
+  const auto [event, task] = *static_cast<const TaskData*>(at);
+  if (event) *static_cast<void**>(task->data) = event;
   {
-    const Strand strand(task, &tasks, __builtin_frame_address(0));
-    if (task->depends) acquire(&tasks);
+    const Strand strand(task, &team, __builtin_frame_address(0));
+    if (task->depends) acquire(&team);
     task->run(task->data);
   }
   std::free(task);
@@ -169,6 +180,7 @@ GOMP_AROUND(GOMP_barrier, (), (), &team)
 GOMP_BOTH(bool, GOMP_barrier_cancel, (), (), &team)
 GOMP_AROUND(GOMP_loop_end, (), (), &team)
 GOMP_BOTH(bool, GOMP_loop_end_cancel, (), (), &team)
+GOMP_AROUND(GOMP_workshare_task_reduction_unregister, (bool is_cancelled), (is_cancelled), &team)
 GOMP_BOTH(void*, GOMP_single_copy_start, (), (), &team)
 GOMP_AROUND(GOMP_single_copy_end, (void* data), (data), &team)
 GOMP_BEHIND(GOMP_critical_start, (), (), &critical)
@@ -180,6 +192,7 @@ GOMP_BEFORE(GOMP_atomic_end, (), (), &atomic)
 GOMP_BEHIND(GOMP_ordered_start, (), (), &ordered)
 GOMP_BEFORE(GOMP_ordered_end, (), (), &ordered)
 GOMP_BEFORE(GOMP_doacross_post, (long* counts), (counts), &ordered)
+GOMP_BEFORE(GOMP_doacross_ull_post, (unsigned long long* counts), (counts), &ordered)
 GOMP_BEHIND(omp_set_lock, (void* on), (on), on)
 GOMP_BEFORE(omp_unset_lock, (void* on), (on), on)
 GOMP_ACQUIRE(int, omp_test_lock, (void* on), (on), on)
@@ -188,16 +201,20 @@ GOMP_BEFORE(omp_unset_nest_lock, (void* on), (on), on)
 GOMP_ACQUIRE(int, omp_test_nest_lock, (void* on), (on), on)
 
 // As many numbers as the loop has dimensions, of which only the library knows.
-GOMP(void, GOMP_doacross_wait, (long first, ...))
-VISIBLE void __wrap_GOMP_doacross_wait(long first, ...) {
-  long rest[7];
-  va_list list;
-  va_start(list, first);
-  for (long& number : rest) number = va_arg(list, long);
-  va_end(list);
-  GOMP_doacross_wait(first, rest[0], rest[1], rest[2], rest[3], rest[4], rest[5], rest[6]);
-  acquire(&ordered);
-}
+#define DOACROSS_WAIT(name, T)                                                  \
+  GOMP(void, name, (T first, ...))                                              \
+  VISIBLE void __wrap_##name(T first, ...) {                                    \
+    T rest[7];                                                                  \
+    va_list list;                                                               \
+    va_start(list, first);                                                      \
+    for (T & number : rest) number = va_arg(list, T);                           \
+    va_end(list);                                                               \
+    name(first, rest[0], rest[1], rest[2], rest[3], rest[4], rest[5], rest[6]); \
+    acquire(&ordered);                                                          \
+  }
+DOACROSS_WAIT(GOMP_doacross_wait, long)
+DOACROSS_WAIT(GOMP_doacross_ull_wait, unsigned long long)
+#undef DOACROSS_WAIT
 
 // ---- Sections
 
@@ -236,9 +253,9 @@ VISIBLE void __wrap_GOMP_sections_end_nowait() {
 
 // ---- Tasks
 
-GOMP_AROUND(GOMP_taskwait, (), (), &tasks)
-GOMP_AROUND(GOMP_taskwait_depend, (void** on), (on), &tasks)
-GOMP_AROUND(GOMP_taskgroup_end, (), (), &tasks)
+GOMP_AROUND(GOMP_taskwait, (), (), &team)
+GOMP_AROUND(GOMP_taskwait_depend, (void** on), (on), &team)
+GOMP_AROUND(GOMP_taskgroup_end, (), (), &team)
 
 GOMP(void, GOMP_task,
      (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align, bool defers,
@@ -248,12 +265,13 @@ VISIBLE void __wrap_GOMP_task(Run run, void* data, void (*copy)(void*, const voi
                               void* detach) {
   if (!hooks.load(std::memory_order_acquire))
     return GOMP_task(run, data, copy, bytes, align, defers, flags, depends, priority, detach);
-  Task* task = make_task(run, data, copy, bytes, align, depends != nullptr);
-  release(task);
-  GOMP_task(run_task, &task, nullptr, sizeof task, alignof(Task*), defers, flags, depends, priority,
-            detach);
-  if (!defers) acquire(&tasks);
+  TaskData told{nullptr, make_task(run, data, copy, bytes, align, depends != nullptr)};
+  release(told.task);
+  GOMP_task(run_task, &told, nullptr, sizeof told, alignof(TaskData), defers, flags, depends,
+            priority, detach);
+  if (!defers) acquire(&team);
 }
+GOMP_BEFORE(omp_fulfill_event, (std::uintptr_t event), (event), &team)
 
 // Their tasks begin within the library, so the thread does them at once.
 #define TASKLOOP(name, T)                                                                        \
@@ -266,7 +284,7 @@ VISIBLE void __wrap_GOMP_task(Run run, void* data, void (*copy)(void*, const voi
     constexpr unsigned kDefers = 1u << 10;                                                       \
     if (hooks.load(std::memory_order_acquire)) flags &= ~kDefers;                                \
     name(run, data, copy, bytes, align, flags, n, priority, begin, end, step);                   \
-    acquire(&tasks);                                                                             \
+    acquire(&team);                                                                              \
   }
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)

@@ -27,6 +27,7 @@ using meshmem::accesses::note;
 using meshmem::accesses::note_copy;
 
 VISIBLE void meshmem_set_access_hooks(const meshmem::AccessHooks* hooks) {
+  if (hooks) meshmem::accesses::forget_counted_threads();
   meshmem::accesses::hooks.store(hooks, std::memory_order_release);
 }
 

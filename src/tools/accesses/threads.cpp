@@ -3,14 +3,14 @@
 // The functions that begin, end and order the program's threads: pthreads, those of C++ by GCC's
 // library, and locks of C. Programs are linked with --wrap for each (races.wraps).
 // Invariant: each does what the function does. A thread that begins in another way is not told of.
-#include <malloc.h>
+#include <cxxabi.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <threads.h>
 
-#include <cstdlib>
 #include <memory>
-#include <new>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -26,22 +26,41 @@ struct Start {
 
 const void* object_of(pthread_t thread) { return reinterpret_cast<const void*>(thread); }
 
+// The threads that count as parallel until the wait for them. Lives for ever: a thread may begin
+// while the process ends.
+struct Counted {
+  std::mutex mutex;
+  std::set<pthread_t> threads;
+};
+Counted& counted = *new Counted;
+
+void count_this_thread() {
+  const std::lock_guard lock(counted.mutex);
+  counted.threads.insert(pthread_self());
+}
+
 void* run_thread(void* at) {
   const std::unique_ptr<Start> start(static_cast<Start*>(at));
+  count_this_thread();
   const Strand strand(at, object_of(pthread_self()), __builtin_frame_address(0));
   return start->run(start->argument);
 }
 
+// In a child of fork, which has no hooks, the mutex may stay locked.
 void note_join(pthread_t thread) {
+  if (!hooks.load(std::memory_order_acquire)) return;
   acquire(object_of(thread));
-  change_parallel(-1);
-}
-
-void forget_block(void* block) {
-  if (block) call_hook(&AccessHooks::forget, block, malloc_usable_size(block));
+  const std::lock_guard lock(counted.mutex);
+  if (counted.threads.erase(thread) != 0) change_parallel(-1);
 }
 
 }  // namespace
+
+void forget_counted_threads() {
+  const std::lock_guard lock(counted.mutex);
+  counted.threads.clear();
+}
+
 }  // namespace meshmem::accesses
 
 using namespace meshmem::accesses;
@@ -60,11 +79,20 @@ VISIBLE int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attri
     change_parallel(-1);
   return error;
 }
-VISIBLE int __wrap_pthread_join(pthread_t thread, void** result) {
-  const int error = pthread_join(thread, result);
-  if (error == 0) note_join(thread);
-  return error;
-}
+#define WRAP_JOIN(name, params, args)  \
+  VISIBLE int __wrap_##name params {   \
+    const int error = name args;       \
+    if (error == 0) note_join(thread); \
+    return error;                      \
+  }
+WRAP_JOIN(pthread_join, (pthread_t thread, void** result), (thread, result))
+WRAP_JOIN(pthread_tryjoin_np, (pthread_t thread, void** result), (thread, result))
+WRAP_JOIN(pthread_timedjoin_np, (pthread_t thread, void** result, const timespec* end),
+          (thread, result, end))
+WRAP_JOIN(pthread_clockjoin_np,
+          (pthread_t thread, void** result, clockid_t clock, const timespec* end),
+          (thread, result, clock, end))
+#undef WRAP_JOIN
 
 WRAP_ACQUIRE(int, pthread_mutex_lock, (pthread_mutex_t * on), (on), on)
 WRAP_ACQUIRE(int, pthread_mutex_trylock, (pthread_mutex_t * on), (on), on)
@@ -82,7 +110,6 @@ WRAP_BOTH(int, pthread_cond_clockwait,
           (pthread_cond_t * condition, pthread_mutex_t* on, clockid_t clock, const timespec* end),
           (condition, on, clock, end), on)
 WRAP_BOTH(int, pthread_barrier_wait, (pthread_barrier_t * on), (on), on)
-WRAP_BOTH(int, pthread_once, (pthread_once_t * on, void (*run)()), (on, run), on)
 WRAP_ACQUIRE(int, pthread_rwlock_rdlock, (pthread_rwlock_t * on), (on), on)
 WRAP_ACQUIRE(int, pthread_rwlock_wrlock, (pthread_rwlock_t * on), (on), on)
 WRAP_ACQUIRE(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * on), (on), on)
@@ -103,24 +130,53 @@ WRAP_BOTH(int, cnd_wait, (cnd_t * condition, mtx_t* on), (condition, on), on)
 WRAP_BOTH(int, cnd_timedwait, (cnd_t * condition, mtx_t* on, const timespec* end),
           (condition, on, end), on)
 
-VISIBLE void __wrap_free(void* block) {
-  forget_block(block);
-  free(block);
+WRAP_ACQUIRE(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * on, const timespec* end),
+             (on, end), on)
+WRAP_ACQUIRE(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * on, const timespec* end),
+             (on, end), on)
+WRAP_ACQUIRE(int, pthread_rwlock_clockrdlock,
+             (pthread_rwlock_t * on, clockid_t clock, const timespec* end), (on, clock, end), on)
+WRAP_ACQUIRE(int, pthread_rwlock_clockwrlock,
+             (pthread_rwlock_t * on, clockid_t clock, const timespec* end), (on, clock, end), on)
+WRAP_ACQUIRE(int, sem_clockwait, (sem_t * on, clockid_t clock, const timespec* end),
+             (on, clock, end), on)
+
+// ---- What is done once: others are behind its end
+
+namespace meshmem::accesses {
+namespace {
+
+struct Once {
+  void (*run)();
+  const void* on;
+};
+thread_local Once once;
+
+void run_once() {
+  const Once mine = once;
+  mine.run();
+  release(mine.on);
 }
-VISIBLE void* __wrap_realloc(void* block, std::size_t bytes) {
-  forget_block(block);
-  return realloc(block, bytes);
+
+}  // namespace
+}  // namespace meshmem::accesses
+
+VISIBLE int __wrap_pthread_once(pthread_once_t* on, void (*run)()) {
+  once = {run, on};
+  const int error = pthread_once(on, run_once);
+  acquire(on);
+  return error;
 }
-#define WRAP_DELETE(symbol, params, ...) \
-  VISIBLE void __wrap_##symbol params {  \
-    forget_block(block);                 \
-    ::operator delete __VA_ARGS__;       \
-  }
-WRAP_DELETE(_ZdlPv, (void* block), (block))
-WRAP_DELETE(_ZdlPvm, (void* block, std::size_t), (block))
-WRAP_DELETE(_ZdaPv, (void* block), [](block))
-WRAP_DELETE(_ZdaPvm, (void* block, std::size_t), [](block))
-#undef WRAP_DELETE
+VISIBLE void __wrap_call_once(once_flag* on, void (*run)()) {
+  once = {run, on};
+  call_once(on, run_once);
+  acquire(on);
+}
+// Of variables within functions.
+using abi::__cxa_guard_acquire;
+using abi::__cxa_guard_release;
+WRAP_ACQUIRE(int, __cxa_guard_acquire, (abi::__guard * guard), (guard), guard)
+WRAP_RELEASE(void, __cxa_guard_release, (abi::__guard * guard), (guard), guard)
 
 // ---- Threads of C++, which the library makes and joins
 
@@ -133,6 +189,7 @@ using State = std::thread::_State;
 struct ToldState : State {
   explicit ToldState(std::unique_ptr<State> told) : state(std::move(told)) {}
   void _M_run() override {
+    count_this_thread();
     const Strand strand(this, object_of(pthread_self()), __builtin_frame_address(0));
     state->_M_run();
     state.reset();

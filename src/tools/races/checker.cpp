@@ -224,7 +224,11 @@ std::string open_checker(const TraceJob& job) {
   return {};
 }
 
-void leave_checker() { checker.is_open = false; }
+void leave_checker() {
+  checker.is_open = false;
+  leave_program();
+  noted_here = nullptr;
+}
 
 std::string close_checker() {
   const Entered entered;

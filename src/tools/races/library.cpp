@@ -9,25 +9,36 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "tools/interpose/interpose.hpp"
 #include "tools/interpose/teams.hpp"
 #include "tools/races/checker.hpp"
+#include "tools/races/state.hpp"
 
 namespace meshmem::races {
 namespace {
 
 TraceJob checked_job;
 bool has_races = false;
+// While a thread forks, no other is in the checker, and it stays out itself.
+std::optional<Entered> at_fork;
+
+void enter_for_fork() {
+  if (!must_stay_out()) at_fork.emplace();
+}
 
 std::string open(const TraceJob& job) {
   if (job.version != kTraceJobVersion) return "libmeshmem_races.so is of another meshmem";
   checked_job = job;
   // A child of fork is not the PE, whose network it has, and ends with a status of its own.
-  static const int registered = pthread_atfork(nullptr, nullptr, [] {
-    leave_checker();
-    has_races = false;
-  });
+  static const int registered = pthread_atfork(
+      enter_for_fork, [] { at_fork.reset(); },
+      [] {
+        leave_checker();
+        has_races = false;
+        at_fork.reset();
+      });
   if (registered != 0) return "MESHMEM_CHECK=races: no memory for a function at fork";
   tracing::forget_teams();
   tracing::name_predefined_teams(job);

@@ -4,8 +4,11 @@
 // has. Invariant: as noted.hpp says.
 #include "tools/races/noted.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <vector>
+#include <cstdlib>
+#include <new>
 
 #include "base/hooks/access_hooks.hpp"
 #include "tools/races/report.hpp"
@@ -18,7 +21,7 @@ namespace {
 
 // Live for ever: a destructor of the program may finalize.
 auto& tables_mutex = *new std::mutex;
-auto& tables = *new std::vector<NotedTable*>;
+constinit NotedTable* tables = nullptr;
 
 // Of lines of memory, the last call before memory there was freed. Lines that share a place share
 // the later one, which hides races and makes none.
@@ -34,15 +37,25 @@ struct Owner {
   }
 };
 
+// Not by new: the program may have a `new` of its own, whose accesses and locks come here.
+NotedTable* make_table(NotedTable* next) {
+  void* const memory =
+      mmap(nullptr, sizeof(NotedTable), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  auto* const table = new (memory) NotedTable;
+  table->next = next;
+  return table;
+}
+
 NotedTable& take_table() {
   static thread_local const Owner owner;
   const std::lock_guard lock(tables_mutex);
-  for (NotedTable* table : tables)
+  for (NotedTable* table = tables; table; table = table->next)
     if (!table->has_thread) {
       table->has_thread = true;
       return *table;
     }
-  return *tables.emplace_back(new NotedTable);
+  return *(tables = make_table(tables));
 }
 
 void keep(Noted& last, const Piece& piece, bool stores, const void* caller) {
@@ -105,7 +118,7 @@ void keep_noted(std::uintptr_t at, std::size_t bytes, bool stores, const void* c
 std::optional<Access> find_noted(std::uint64_t address, std::size_t bytes, const Access& access) {
   const std::lock_guard lock(tables_mutex);
   const std::uint64_t last = address + bytes;
-  for (const NotedTable* table : tables) {
+  for (const NotedTable* table = tables; table; table = table->next) {
     for (std::uint64_t at = address, cells = 0; at < last && cells < NotedTable::kNoted; ++cells) {
       const std::size_t here = std::min<std::size_t>(Cell::kBytes - at % Cell::kBytes, last - at);
       const Piece piece = piece_of(at, here);
@@ -135,7 +148,7 @@ void forget_noted_here(std::uint64_t begin, std::uint64_t end) {
 
 void forget_all_noted() {
   const std::lock_guard lock(tables_mutex);
-  for (NotedTable* table : tables)
+  for (NotedTable* table = tables; table; table = table->next)
     for (Noted& noted : table->all) noted.epoch = 0;
   for (auto& line : gone) line = 0;
 }

@@ -42,6 +42,7 @@ struct NotedTable {
   static constexpr std::size_t kNoted = 8192;
   std::array<Noted, kNoted> all;
   bool has_thread = true;
+  NotedTable* next = nullptr;
 };
 extern constinit thread_local NotedTable* noted_here;  // nullptr: none yet
 

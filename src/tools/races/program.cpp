@@ -84,9 +84,6 @@ void note_own(std::uintptr_t at, std::size_t bytes, AccessKind kind, const void*
   const bool writes = kind != AccessKind::load && kind != AccessKind::volatile_load;
   if (is_plain(kind) && is_piece(at, bytes) && is_noted(piece_of(at, bytes), writes)) return;
   if (must_stay_out()) return;
-  if (!is_plain(kind) && writes) release_to(reinterpret_cast<const void*>(at));
-  if (kind == AccessKind::volatile_load && is_parallel())
-    acquire_later(reinterpret_cast<const void*>(at));
   if (!self().is_between_calls) {
     const Entered entered;
     if (!checker.is_open) return;
@@ -110,11 +107,20 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
   if (!is_plain(kind)) self().is_between_calls = false;
 }
 
+// Atomics and volatile accesses, also of memory in which other PEs see them.
+void order_strands(const void* address, AccessKind kind) {
+  acquire_what_is_due();
+  if (kind == AccessKind::volatile_load)
+    acquire_later(address);
+  else if (!is_plain(kind))
+    release_to(address);
+}
+
 void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
   if (bytes == 0) return;
-  if (is_parallel()) acquire_what_is_due();
+  if (is_parallel()) order_strands(address, kind);
   if (!mapping) {
     if (may_be_buffer(at, bytes) || is_parallel()) note_own(at, bytes, kind, caller);
     return;
@@ -132,7 +138,7 @@ void note(const void* address, std::size_t bytes, AccessKind kind, const void* c
 void saw(const void* address, std::size_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const Mapping* mapping = find_mapping(at);
-  if (!mapping) acquire_from(address);
+  acquire_from(address);
   if (!mapping || must_stay_out()) return;
   const Entered entered;
   if (!checker.is_open || checker.boards.head().orders_unseen) return;
@@ -153,15 +159,13 @@ constexpr AccessHooks kHooks{.note = note,
                              .end_strand = end_strand,
                              .forget = forget};
 
-SetAccessHooks set_hooks() {
-  return reinterpret_cast<SetAccessHooks>(dlsym(RTLD_DEFAULT, kSetAccessHooksSymbol));
-}
+constinit SetAccessHooks set_hooks = nullptr;
 
 }  // namespace
 
 bool watch_program() {
-  const SetAccessHooks set = set_hooks();
-  if (!set) return false;
+  set_hooks = reinterpret_cast<SetAccessHooks>(dlsym(RTLD_DEFAULT, kSetAccessHooksSymbol));
+  if (!set_hooks) return false;
   last_mapping = nullptr;
   mappings.clear();
   watches.clear();
@@ -170,12 +174,13 @@ bool watch_program() {
   map_peers(checker.job.statics);
   std::sort(mappings.begin(), mappings.end(),
             [](const Mapping& one, const Mapping& other) { return one.begin < other.begin; });
-  set(&kHooks);
+  set_hooks(&kHooks);
   return true;
 }
 
 void leave_program() {
-  if (const SetAccessHooks set = set_hooks()) set(nullptr);
+  if (set_hooks) set_hooks(nullptr);
+  n_parallel = 0;
 }
 
 // A load of another thread may still be to come, so it stays until that thread's next access.

@@ -11,7 +11,7 @@ namespace meshmem::races {
 
 // Whether the program tells of its accesses. From now on it does.
 bool watch_program();
-void leave_program();
+void leave_program();  // takes no lock: also in a child, where other threads may have left one held
 
 // Notes what earlier volatile loads have brought.
 void see_watched();

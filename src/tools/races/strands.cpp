@@ -96,7 +96,7 @@ void acquire_from(const void* object) {
 
 void acquire_later(const void* object) { due = object; }
 void acquire_what_is_due() {
-  if (const void* object = std::exchange(due, nullptr)) acquire_from(object);
+  if (due && !must_stay_out()) acquire_from(std::exchange(due, nullptr));
 }
 
 void begin_strand(const void* object, const void* frame) {
