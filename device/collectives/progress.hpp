@@ -2,9 +2,9 @@
 //
 // Plain data (not packets) that PEs push into each other's memory step by step, and the flags that
 // say how far they have come.
-// Invariant: a group that has awaited a PE's step sees all stores of the PE's group before it
-// announced the step. A flag only counts up, over all operations of a channel, so a later step also
-// announces the earlier ones. Used by the algorithms for large data.
+// Invariant: a group that has awaited a PE's step sees all stores that the PE's group made before
+// announcing it. A flag only counts up, over all operations of a channel, so a later step also
+// announces the earlier ones. Used by the algorithms for large data, which divide rows into slots.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PROGRESS_HPP_
 
@@ -23,20 +23,22 @@ MESHMEM_DEVICE std::byte* plain_rows(const TeamSync& sync, int receiver, std::ui
   return sync.slab_of(receiver) + sync.space.plain + (epoch & 1) * plain_bytes(sync);
 }
 
-// The alignment for slots of `bytes` bytes: a line of the GPU's memory, so that a wave's store
-// touches no additional line; 16 where a slot has only a few lines and none to spare.
+// The alignment for slots of `bytes` bytes. In general it is a line of the GPU's memory, 128 bytes,
+// so that a wave's store touches no additional line. In a slot of few lines that would waste too
+// much, so there it is 16.
 MESHMEM_DEVICE std::size_t alignment_of_slots(std::size_t bytes) {
   constexpr std::size_t kLine = 128, kFewLines = 32;
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
-// Whether an address surely has the same remainder modulo 16 in every PE. Registered buffers may
-// differ.
+// Whether an address certainly has the same remainder modulo 16 in every PE. Those in registered
+// buffers may differ.
 MESHMEM_DEVICE bool is_equally_aligned(const void* symmetric) {
   return state().device_heap.holds(reinterpret_cast<std::uintptr_t>(symmetric));
 }
 // Data of `source` begins this many bytes into a slot: the address of `source` modulo 16, so that
-// it can move in pieces of 16 bytes. All PEs have to agree; if they may not, it is 0.
+// it can move in pieces of 16 bytes. All PEs need the same value. If their addresses may differ
+// modulo 16, it is 0.
 MESHMEM_DEVICE std::size_t lead_in_slots(const void* source) {
   return is_equally_aligned(source) ? reinterpret_cast<std::uintptr_t>(source) % 16 : 0;
 }
@@ -64,13 +66,14 @@ struct Workers {
     threads -= wave_size();
     announcers = wave_size();
   }
+  // Whether the calling thread is one of those that move data.
   MESHMEM_DEVICE_MEMBER bool has_caller() const { return thread < threads; }
   MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
   MESHMEM_DEVICE_MEMBER int size() const { return threads; }
 };
 
-// Tells PE `to` that this group has done a step, counted from 1, and publishes its stores before
-// that.
+// Publishes this group's stores so far, and tells PE `to` that the group has done `step`, counted
+// from 1.
 template <typename Group>
 MESHMEM_DEVICE void announce(const Workers& workers, const Group& group, const TeamSync& sync,
                              int to, std::uint64_t epoch, int step) {
@@ -108,6 +111,7 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
                               int step) {
   const std::uint64_t wanted = progress_of(epoch, step);
   if (is_poller(group)) {
+    // In each turn a poller has one PE: the one that comes `after` places after this PE.
     const int pollers = count_of_pollers(group), me = sync.team.me, n = sync.team.n;
     for (int before = 0; before < n - 1; before += pollers) {
       const int after = before + group.rank() + 1;

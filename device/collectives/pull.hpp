@@ -2,9 +2,9 @@
 //
 // Reductions of large data by loads: a PE reads its share of all sources, combines it in PE order,
 // and writes the result to all dests. There is no copy in between.
-// Invariant: between a meeting at which all sources and dests are ready and one at which all has
-// arrived. Each share is read and written by its owner alone, and each place of it read before it
-// is written, so dest may be the source.
+// Invariant: the PEs meet before the first load, when all sources and dests are ready, and after
+// the last store. Only the owner of a share reads and writes it. It reads each place before it
+// writes there, so dest may be the source.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PULL_HPP_
 

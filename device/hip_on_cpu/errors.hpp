@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of the API begins with host_only(), since kernels have none of them, and returns
-// through remember(), which keeps the thread's last error.
+// Every function of the API begins with host_only(), since no kernel may call it. A function that
+// can fail returns its error through remember(), which keeps each thread's last error.
 // Invariant: hipErrorNotReady is an answer, not an error, and is not kept. Used by all API
 // functions.
 #pragma once
@@ -11,7 +11,8 @@ namespace hip_on_cpu {
 
 hipError_t remember(hipError_t error);
 
-// Checks flags. `known` have an effect here; `hips_own` are valid in HIP but have none here.
+// Checks flags: those in `known` may be given. Those in `hips_own` are valid in HIP but not
+// supported here. All others are invalid.
 inline hipError_t check_flags(unsigned flags, unsigned known, unsigned hips_own) {
   if (flags & ~(known | hips_own)) return hipErrorInvalidValue;
   return flags & hips_own ? hipErrorNotSupported : hipSuccess;

@@ -17,7 +17,8 @@
 #define VALGRIND_STACK_DEREGISTER(number)
 #endif
 
-// Weak, so null in a program without that sanitizer: one library serves programs with and without.
+// These functions are weak, so they are null in a program without the sanitizer. One library serves
+// programs with and without sanitizers.
 extern "C" {
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void** old_stack, const void* bottom,
                                                           std::size_t size);
@@ -75,6 +76,7 @@ void confirm_arrival(void* asan_stack, context::transfer_t arrival) {
   }
 }
 
+// Set by make_fiber() and read at the first switch: all fibers of an OS thread have this body.
 thread_local void (*body_of_new_fiber)() = nullptr;
 
 void enter(context::transfer_t arrival) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: stacks that one OS thread switches between. Every switch is reported to a sanitizer that
-// is built in.
-// Invariant: a fiber runs on the OS thread that made it. Below its stack lies a page that no one
-// may touch, as long as the machine's limit on mappings allows. Used by block.cpp only.
+// Fibers: stacks that one OS thread switches between. If the program has a sanitizer, the sanitizer
+// is told of every switch.
+// Invariant: a fiber runs on the OS thread that made it. Below the stack of a fiber from
+// make_fiber() lies a guard, a page that faults when touched. Fibers beyond a limit in fiber.cpp
+// have none. Used by block.cpp only.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -17,7 +18,7 @@ struct alignas(64) Fiber {
   boost::context::detail::fcontext_t context =
       nullptr;                    // where it continues; not valid while it runs
   Fiber* next = nullptr;          // in the one list that it is in
-  ThreadState* thread = nullptr;  // the kernel's thread that it runs
+  ThreadState* thread = nullptr;  // the thread of a GPU kernel that it runs
   const void* stack = nullptr;    // its lowest address
   std::size_t stack_size = 0;
   void* tsan_fiber = nullptr;
@@ -42,15 +43,16 @@ class FiberList {
   unsigned size_ = 0;
 };
 
-// The stack that the caller runs on now, so that it can be switched back to.
+// Makes `fiber` stand for the stack that the caller runs on, so that others can switch back to it.
 void adopt_current_stack(Fiber& fiber);
 
-// A new fiber; the first switch to it calls body(), which never returns. False where there is no
-// memory for it. `number` differs between the fibers of a block.
+// Makes a fiber; the first switch to it calls body(), which never returns. All fibers of an OS
+// thread have the same body. False if there is no memory for the stack, or if ThreadSanitizer would
+// follow too many fibers. `number` differs between the fibers of a block.
 bool make_fiber(Fiber& fiber, unsigned number, void (*body)());
 void destroy_fiber(Fiber& fiber);
 
-// Goes on in `to`; returns when someone switches to `from` again.
+// Continues in `to`, and returns when someone switches to `from` again.
 void switch_fiber(Fiber& from, Fiber& to);
 // The same when `from` never runs again.
 [[noreturn]] void leave_fiber(Fiber& from, Fiber& to);

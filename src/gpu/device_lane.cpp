@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lanes: made when more threads call at once than ever before, then used again.
-// Invariant: waiting polls an event, so that it ends with a line when MESHMEM_TIMEOUT has passed.
+// A lane is made when more threads call at once than ever before. Later calls use it again.
+// Invariant: a wait polls an event, so that it can end the job, with a line, when MESHMEM_TIMEOUT
+// has passed.
 #include "gpu/device_lane.hpp"
 
 #include "base/waiting/wait.hpp"

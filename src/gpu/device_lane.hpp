@@ -31,7 +31,8 @@ class DeviceLane {
   // Returns when the stream, which is of `device`, has done all that it was given so far. `routine`
   // is for the message when MESHMEM_TIMEOUT has passed.
   void wait_for(hipStream_t stream, int device, const char* routine);
-  // The first half of wait_for(), and the second.
+  // The two halves of wait_for(). mark() records the lane's event for `device` on the stream, and
+  // wait_for_mark() waits for the event recorded last.
   void mark(hipStream_t stream, int device);
   void wait_for_mark(const char* routine);
   // Pinned memory for data on its way through the host; made when it is first asked for.

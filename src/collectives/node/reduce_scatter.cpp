@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce-scatter: every PE combines its own block of all sources, read where they are.
-// Invariant: only PE i reads block i of any source, so dest may be that block of its own.
+// Reduce-scatter: PE i combines block i of all sources, and reads these blocks where they lie.
+// Invariant: only PE i reads the blocks i, so its dest may be block i of its own source.
 #include <algorithm>
 #include <cstring>
 
@@ -38,7 +38,7 @@ void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void*
     combine_tile(team, op, to + at * op.elem_bytes, block + at * op.elem_bytes,
                  std::min(most, count - at));
   }
-  finish(op, dest, count, team.n);
+  finish(op, dest, count, team.n);  // the operation's last step, if it has one
   finish_together(team, sequence);
 }
 

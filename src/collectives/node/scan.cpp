@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scans: one message from every PE to all, of which each combines those of the PEs before it.
-// Invariant: combined in PE order; all wait for all, so that the slots can be used again.
+// Scans: every PE sends all PEs one message. Each PE combines the messages of the PEs before it.
+// Invariant: a PE combines in PE order. It also waits for the messages that it does not combine, so
+// that the slots for messages can be used again (team_steps.hpp).
 #include <algorithm>
 #include <cstring>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The state that the operations of NetworkTransport and the messages that arrive share.
-// Invariant: `mutex` guards everything but the mailbox, which has a lock of its own, and the
-// atomics. Whoever waits does so without it.
+// Invariant: `mutex` guards everything but the atomics and the mailbox, which has its own lock. A
+// thread that waits does not hold the mutex.
 #ifndef MESHMEM_TRANSPORT_NETWORK_STATE_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_STATE_HPP_
 
@@ -25,9 +25,9 @@ namespace meshmem {
 
 using Lock = std::unique_lock<std::mutex>;
 
-// When a poll that has found nothing acknowledges what came before. A kernel that has got a signal
-// answers it within microseconds, as a rule, and its message carries the acknowledgement; one of
-// its own would leave first, and the answer would wait for that.
+// When a poll that has found nothing acknowledges what came before: at once, or with a kernel's
+// answer if one is expected. A kernel usually answers a signal within microseconds, and its answer
+// can carry the acknowledgement. A separate acknowledgement would leave first and delay the answer.
 enum class Acknowledges { at_once, with_an_answer };
 
 struct NetworkState {
@@ -41,7 +41,8 @@ struct NetworkState {
   Mailbox mailbox;
   std::vector<std::unique_ptr<network::Flow>> flows;
   std::unordered_map<int, network::Flow*> flow_of_pe;
-  std::vector<network::Flow*> flow_of_node;  // to the process that serves this PE there
+  // To the process on each node that executes this PE's operations there.
+  std::vector<network::Flow*> flow_of_node;
   std::atomic<bool> is_open{false};
   struct Loss {
     int pe;
@@ -49,44 +50,51 @@ struct NetworkState {
     bool was_silent;
   };
   std::vector<Loss> losses;
-  bool is_ending = false;     // who disappears now is not missed
-  std::uint64_t opening = 0;  // the number of this one, the same on all PEs
+  bool is_ending = false;     // a PE that disappears now is not a loss
+  std::uint64_t opening = 0;  // how often the transport has been opened, the same on all PEs
   bool takes_in_for_kernels = false;
-  bool expects_answer = false;  // of a kernel, to what was taken in last
+  bool expects_answer = false;  // a kernel is likely to answer what the last take_in() took in
   using Time = network::FollowUps::Clock::time_point;
   Time losses_known_at{};
-  Time answer_comes_until{};      // 0: none is expected
-  std::atomic<Time> polled_at{};  // by others than the network's thread; in a poll Time::max()
-  std::atomic<std::uint64_t> refused{0};  // messages of strangers
-  std::atomic<AnswerQuestion> answer_with{nullptr};
+  Time answer_comes_until{};  // when to acknowledge without the answer; 0: none is expected
+  // When threads other than the network's polled last; Time::max() while they poll.
+  std::atomic<Time> polled_at{};
+  std::atomic<std::uint64_t> refused{0};             // parcels that are not of this job, dropped
+  std::atomic<AnswerQuestion> answer_with{nullptr};  // answers other nodes' questions (records)
   network::ProgressThread thread{};
 
-  // To PE `pe`; made when it is first asked for.
+  // The flow to PE `pe`; made when it is first asked for.
   network::Flow& flow_to(int pe);
   network::Flow* find_flow(int pe) const;
-  // To the process that executes operations on PE `pe`.
+  // The flow to the process that executes this PE's operations on PE `pe`.
   network::Flow& server_flow(int pe);
 
   network::Record record_for(network::RecordKind kind, const RemotePlace& place,
                              std::size_t bytes) const;
-  // Sends a record with data, which may be changed when it returns.
+  // Sends a record with data. The caller may change the data when this returns.
   void send(Lock& lock, network::Flow& flow, const network::Record& record, const void* data,
             network::SendPolicy policy);
-  // A long one, from where its data lies until *under_way has come down to 0.
+  // Sends a long record in chunks, straight from `data`, which must not change until *under_way has
+  // come down to 0.
   void send_chunks(Lock& lock, network::Flow& flow, network::Record record, const void* data,
                    std::atomic<std::size_t>* under_way);
+  // Asks for `bytes` at `source`; the answers go to dest. *missing counts the answers to come; null
+  // if only quiet waits for them.
   void request(Lock& lock, network::Flow& flow, const RemotePlace& source, void* dest,
                std::size_t bytes, std::atomic<std::size_t>* missing);
-  // `missing` as for request(): nullptr if quiet alone waits for it.
+  // Sends a fetching atomic; the value before goes to *before. `missing` as for request().
   void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before,
              std::atomic<std::size_t>* missing);
-  // Back-pressure: who sends faster than the network, or than the other's device, waits here.
+  // Back-pressure: a sender that is faster than the network, or than the receiver's device, waits
+  // here.
   void wait_for_room(Lock& lock, network::Flow& flow);
+  // Waits until `missing` is 0.
   void wait_for(Lock& lock, const network::Flow& flow, const std::atomic<std::size_t>& missing);
-  // The same for a request of `bytes`: who asks for more than is answered waits too.
+  // wait_for_room() before a request of `bytes`. Also waits while too many requests, or too many
+  // bytes, have not been answered.
   void wait_to_ask(Lock& lock, network::Flow& flow, std::size_t bytes);
 
-  // Notes that this PE has lost `pe`, which ends the job a moment later: losses that follow tell
+  // Notes that this PE has lost `pe`. The job ends a moment later, since losses that follow tell
   // which machine is to blame.
   void note_loss(int pe, const std::string& why, bool was_silent);
   void end_if_losses_are_known();
@@ -94,7 +102,7 @@ struct NetworkState {
   [[noreturn]] void end_with_line(int pe, const std::string& line);
   bool is_cut_off() const;
   bool has_third_node() const;
-  // The same if another PE of the node has lost one.
+  // Ends this PE too if another PE of its node has lost one.
   void follow_loss();
   [[noreturn]] void end_after_others() const;
 
@@ -103,23 +111,25 @@ struct NetworkState {
   void drive_device() const {
     if (plan.device) plan.device->drive();
   }
-  // By one who takes in messages, or will in a moment.
+  // Called by a thread that takes in messages, or will in a moment.
   void note_poll() { polled_at.store(Time::clock::now(), std::memory_order_relaxed); }
-  // By one who asks, and polls from now on until the answer comes: it would wake the network's
-  // thread too, which then waits for the mutex.
+  // Called by a thread that sends a request and polls until the answer comes. Otherwise the answer
+  // would also wake the network's thread, which would then wait for the mutex.
   void will_poll() {
     if (thread.sleeps_on()) [[unlikely]]
       thread.leave_it_to_caller();
   }
-  // Takes in what there is; acknowledges where there is nothing. False: there was nothing.
+  // Takes in the messages that have come. If there are none, it acknowledges earlier ones. Returns
+  // false if it had nothing to do.
   bool take_in(const Lock& lock, Acknowledges when = Acknowledges::at_once);
-  // An acknowledgement waits for a kernel's answer no longer than an answer takes. Each poll looks,
-  // since while other PEs send no poll finds nothing.
+  // Sends the acknowledgements that wait for a kernel's answer, if the answer is late. Every poll
+  // calls this: while other PEs send, no poll finds nothing, so none acknowledges for that reason.
   void acknowledge_if_answer_is_late();
-  // The same as take_in(), and sends what waits to leave. For those who wait.
+  // Sends the records that wait to leave, then calls take_in(). For threads that wait.
   void poll(const Lock& lock, Acknowledges when = Acknowledges::at_once);
 
-  // Returns when ready() is true, asked under the lock. describe() as for wait_until_ready().
+  // Returns when ready() is true, which it calls with the lock held. describe() as for
+  // wait_until_ready().
   template <typename Ready, typename Describe>
   void wait(Lock& lock, const Ready& ready, const Describe& describe) {
     while (!ready()) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header that programs of NVSHMEM include: as there, with the extensions for the host, and with
- * headers on which programs rely. Invariant: only oshhip and the CMake target
- * meshmem::nvshmem_names search this folder, behind the program's own.
+ * The header that programs of NVSHMEM include. Like NVSHMEM's own, it also declares the extensions
+ * (nvshmemx_), and includes headers of C and CUDA, since programs rely on that.
+ * Invariant: only oshhip and the CMake target meshmem::nvshmem_names search this folder, after the
+ * program's own folders.
  */
 #include <assert.h>
 #include <limits.h>
