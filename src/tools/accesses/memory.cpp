@@ -2,8 +2,8 @@
 //
 // The functions that allocate and free memory: a thread that uses it next need not know of accesses
 // before. Programs are linked with --wrap for each (races.wraps).
-// Invariant: each does what the function does. New blocks are forgotten, too: libraries free some in
-// ways that are not seen.
+// Invariant: each does what the function does. New blocks are forgotten, too: libraries free some
+// in ways that are not seen.
 #include <dlfcn.h>
 #include <malloc.h>
 
