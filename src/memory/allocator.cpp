@@ -49,13 +49,16 @@ std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::siz
   const std::size_t whole = size_at(block);
   const std::size_t pad = padding(free_start, alignment);
   const std::size_t start = free_start + pad;
+  const Block live{.unused = static_cast<std::uint32_t>(size - bytes),
+                   .hints = static_cast<std::uint32_t>(hints) & 0x7fffffff,
+                   .is_live = 1};
   remove_from_indexes(free_start, whole);
 
   if (pad == 0) {
-    blocks_.value_at(block) = {bytes, hints};
+    blocks_.value_at(block) = live;
   } else {
     add_to_indexes(free_start, pad);
-    blocks_.insert(start, {bytes, hints});
+    blocks_.insert(start, live);
   }
   if (const std::size_t tail = whole - pad - size; tail != 0) {
     blocks_.insert(start + size, {});
@@ -67,8 +70,9 @@ std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::siz
 }
 
 bool OffsetAllocator::release(std::size_t offset) {
-  const Place block = blocks_.find(offset);
-  if (blocks_.is_end(block) || is_free_at(block)) return false;
+  const std::optional<Place> live = find_live(offset);
+  if (!live) return false;
+  const Place block = *live;
   const std::size_t size = size_at(block);
   std::size_t start = offset, end = offset + size;
   if (const Place next = blocks_.next(block); is_free_at(next)) end += absorb_free(next);
@@ -87,11 +91,12 @@ bool OffsetAllocator::release(std::size_t offset) {
 
 bool OffsetAllocator::try_resize(std::size_t offset, std::size_t bytes) {
   if (bytes == 0 || bytes > capacity_) return false;
-  const Place block = blocks_.find(offset);
-  if (blocks_.is_end(block) || is_free_at(block)) return false;
-  if (!fit_in_place(block, round_up(bytes + gap_)) && !fit_in_place(block, round_up(bytes)))
+  const std::optional<Place> block = find_live(offset);
+  if (!block) return false;
+  if (!fit_in_place(*block, round_up(bytes + gap_)) && !fit_in_place(*block, round_up(bytes)))
     return false;
-  blocks_.value_at(blocks_.find(offset)).requested = bytes;
+  const Place fitted = blocks_.find(offset);
+  blocks_.value_at(fitted).unused = static_cast<std::uint32_t>(size_at(fitted) - bytes);
   return true;
 }
 
@@ -102,13 +107,15 @@ std::optional<std::size_t> OffsetAllocator::start_of_block_at(std::size_t offset
 }
 
 std::optional<std::size_t> OffsetAllocator::size_of(std::size_t offset) const {
-  const Block* block = find_live(offset);
-  return block ? std::optional(block->requested) : std::nullopt;
+  const std::optional<Place> block = find_live(offset);
+  if (!block) return std::nullopt;
+  return size_at(*block) - blocks_.at(*block).value.unused;
 }
 
 std::optional<long> OffsetAllocator::hints_of(std::size_t offset) const {
-  const Block* block = find_live(offset);
-  return block ? std::optional(block->hints) : std::nullopt;
+  const std::optional<Place> block = find_live(offset);
+  if (!block) return std::nullopt;
+  return blocks_.at(*block).value.hints;
 }
 
 std::size_t OffsetAllocator::largest_free() const {
@@ -117,7 +124,7 @@ std::size_t OffsetAllocator::largest_free() const {
 }
 
 std::size_t OffsetAllocator::end_of_blocks() const {
-  if (blocks_.size() == 0 || !blocks_.last().value.is_free()) return capacity_;
+  if (blocks_.size() == 0 || blocks_.last().value.is_live) return capacity_;
   return blocks_.last().key;
 }
 
@@ -132,9 +139,9 @@ std::size_t OffsetAllocator::size_at(Place place) const {
   return (blocks_.is_end(next) ? capacity_ : blocks_.at(next).key) - blocks_.at(place).key;
 }
 
-const OffsetAllocator::Block* OffsetAllocator::find_live(std::size_t offset) const {
+std::optional<OffsetAllocator::Place> OffsetAllocator::find_live(std::size_t offset) const {
   const Place block = blocks_.find(offset);
-  return blocks_.is_end(block) || is_free_at(block) ? nullptr : &blocks_.at(block).value;
+  return blocks_.is_end(block) || is_free_at(block) ? std::nullopt : std::optional(block);
 }
 
 OffsetAllocator::Index& OffsetAllocator::index_for(std::size_t alignment) {

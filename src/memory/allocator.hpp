@@ -47,7 +47,7 @@ class OffsetAllocator {
   bool try_resize(std::size_t offset, std::size_t bytes);
 
   std::optional<std::size_t> size_of(std::size_t offset) const;  // bytes as asked for, not rounded
-  std::optional<long> hints_of(std::size_t offset) const;        // as given to allocate
+  std::optional<long> hints_of(std::size_t offset) const;        // the lower 31 bits
 
   std::optional<std::size_t> start_of_block_at(std::size_t offset) const;  // of the live one there
 
@@ -62,10 +62,11 @@ class OffsetAllocator {
   std::uint64_t comparisons() const { return comparisons_; }
 
  private:
+  // Of eight bytes, since blocks of a page move when others come or go.
   struct Block {
-    std::size_t requested = 0;  // zero for a free block
-    long hints = 0;
-    bool is_free() const { return requested == 0; }
+    std::uint32_t unused = 0;  // bytes behind those that were asked for
+    std::uint32_t hints : 31 = 0;
+    std::uint32_t is_live : 1 = 0;
   };
   using Blocks = SortedPages<std::size_t, Block>;  // by offset; each ends where the next begins
   using Place = Blocks::Place;
@@ -88,10 +89,10 @@ class OffsetAllocator {
   // Only for bytes up to a capacity, which is a multiple of the unit: then it cannot overflow.
   std::size_t round_up(std::size_t bytes) const { return round_down(bytes + unit_ - 1); }
   bool is_free_at(Place place) const {
-    return !blocks_.is_end(place) && blocks_.at(place).value.is_free();
+    return !blocks_.is_end(place) && !blocks_.at(place).value.is_live;
   }
   std::size_t size_at(Place place) const;
-  const Block* find_live(std::size_t offset) const;
+  std::optional<Place> find_live(std::size_t offset) const;
   Index& index_for(std::size_t alignment);
   void add_to_indexes(std::size_t offset, std::size_t size);
   void remove_from_indexes(std::size_t offset, std::size_t size);

@@ -131,7 +131,7 @@ TEST(Allocator, AnswersAMillionCallsLikeTheModel) {
     if (live == 0 || (kind < 4 && live < kMaxLive)) {
       const std::size_t bytes = random_bytes(random, 4 * kMiB);
       const std::size_t alignment = random() % 2 ? kMinAlignment : std::size_t{64} << random() % 16;
-      const long hints = static_cast<long>(random());
+      const long hints = static_cast<long>(random() & 0x7fffffff);
       const auto expected = model.allocate(bytes, alignment, hints);
       ASSERT_EQ(allocator.allocate(bytes, alignment, hints), expected) << "call " << call;
       failed_allocations += !expected;
@@ -280,7 +280,7 @@ TEST(Allocator, RecoversFromExhaustionToOneFreeBlock) {
 
 TEST(Allocator, ResizesInPlaceAndKeepsHints) {
   OffsetAllocator allocator(1024);
-  const auto first = allocator.allocate(100, kMinAlignment, -7);
+  const auto first = allocator.allocate(100, kMinAlignment, 7);
   const auto second = allocator.allocate(100);
   EXPECT_TRUE(allocator.try_resize(*first, 128));   // within the rounding
   EXPECT_FALSE(allocator.try_resize(*first, 129));  // the block behind is live
@@ -291,7 +291,7 @@ TEST(Allocator, ResizesInPlaceAndKeepsHints) {
   EXPECT_EQ(allocator.free_bytes(), 64u);
   EXPECT_FALSE(allocator.try_resize(*second, 897));
   EXPECT_EQ(allocator.size_of(*second), 896u);
-  EXPECT_EQ(allocator.hints_of(*first), -7);
+  EXPECT_EQ(allocator.hints_of(*first), 7);
   EXPECT_EQ(allocator.hints_of(*second), 0);
 }
 
