@@ -5,7 +5,7 @@
 #include "tools/races/strands.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,9 +17,17 @@
 namespace meshmem::races {
 namespace {
 
-constexpr std::size_t kObjects = 4096;
-// Live for ever: a destructor of the program may finalize.
-auto& objects = *new std::array<std::vector<std::uint32_t>, kObjects>;
+// Lives for ever: a destructor of the program may finalize.
+auto& objects = *new std::vector<std::vector<std::uint32_t>>;
+
+// A power of two. Clocks are long in jobs of many PEs, and stay within 16 MiB.
+std::size_t count_objects() {
+  constexpr std::size_t kMost = 4096, kBytes = std::size_t{16} << 20;
+  const std::size_t clock = checker.boards.of_node().strands() *
+                            static_cast<std::size_t>(checker.job.n_pes) * kOrders *
+                            sizeof(std::uint32_t);
+  return std::bit_floor(std::min(kMost, kBytes / clock));
+}
 
 struct Level {
   unsigned strand;
@@ -31,7 +39,7 @@ constinit thread_local const void* due = nullptr;
 
 std::vector<std::uint32_t>& clock_of(const void* object) {
   const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(object) * 0x9e3779b97f4a7c15u;
-  return objects[hash >> 52];
+  return objects[(hash >> 52) % objects.size()];
 }
 
 void release_held(const void* object) {
@@ -130,7 +138,7 @@ void end_strand(const void* object) {
 }
 
 void forget_strands() {
-  for (auto& clock : objects) clock.clear();
+  objects.assign(count_objects(), {});
   for (Strand& strand : checker.strands) {
     strand.numbers.clear();
     strand.call_number = strand.version = strand.n_told = 0;
