@@ -2,6 +2,7 @@
 //
 // As races_loads, of mistakes between the threads of a PE, and of threads with other PEs; built by
 // `oshc++ --races -fopenmp`.
+#include <alloca.h>
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -374,6 +375,97 @@ void memory_of_a_pool() {
   thread.join();
   pool = nullptr;
 }
+// The next thread gets a thread's variables, and its stack of any size. The destructors of these
+// variables are work of the thread.
+struct Last {
+  ~Last() {
+    get(all);
+    sink = all[1];
+    if (to) get(to);
+  }
+  long all[8] = {};
+  long* to = nullptr;
+};
+void* work_below(void*) {
+  thread_local Last last;
+  constexpr std::size_t kBelow = std::size_t{12} << 20;
+  auto* low = static_cast<long*>(alloca(kBelow));
+  for (int i = 0; i < 8; ++i) low[i] = last.all[i];
+  get(low);
+  get(last.all);
+  sink = low[1] + last.all[1];
+  return nullptr;
+}
+void memory_of_ended_threads() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{32} << 20);
+  for (int i = 0; i < 10; ++i) {
+    pthread_t one, other;
+    pthread_create(&one, &attributes, work_below, nullptr);
+    pthread_create(&other, &attributes, work_below, nullptr);
+    pthread_join(one, nullptr);
+    pthread_t third;
+    pthread_create(&third, &attributes, work_below, nullptr);
+    pthread_join(other, nullptr);
+    pthread_join(third, nullptr);
+  }
+  pthread_attr_destroy(&attributes);
+}
+void destructors_of_threads() {
+  std::thread thread([] {
+    static long own[8];
+    std::thread other([] {
+      thread_local Last last;
+      last.to = own;
+    });
+    other.join();
+    sink = own[1];
+  });
+  thread.join();
+}
+void rarer_waits() {
+  static long own[8], other[8];
+  long of_loop[8] = {};
+  const auto first = static_cast<std::size_t>(n);
+#pragma omp parallel for ordered(1) num_threads(3) schedule(static, 1)
+  for (std::size_t i = first; i < first + 9; ++i) {
+#pragma omp ordered depend(sink : i - 1)
+    get(of_loop);
+    sink = of_loop[i % 8];
+#pragma omp ordered depend(source)
+  }
+  pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 60;
+  const auto work = [&] {
+    pthread_rwlock_timedwrlock(&lock, &end);
+    get(own);
+    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_clockwrlock(&lock, CLOCK_REALTIME, &end);
+    sink = own[1];
+    pthread_rwlock_unlock(&lock);
+  };
+  std::thread one(work), two(work);
+  std::thread posts([&] {
+    get(other);
+    sem_post(&semaphore);
+  });
+  sem_clockwait(&semaphore, CLOCK_REALTIME, &end);
+  sink = other[1];
+  for (std::thread* thread : {&one, &two, &posts}) thread->join();
+  pthread_t joined;
+  pthread_create(&joined, nullptr, get_by_thread, own);
+  pthread_timedjoin_np(joined, nullptr, &end);
+  sink = own[2];
+  pthread_create(&joined, nullptr, get_by_thread, own);
+  while (pthread_tryjoin_np(joined, nullptr) != 0) {
+  }
+  sink = own[2];
+}
 // Children of fork, which have none of the threads, use what those do.
 void child_of_threads() {
   std::atomic<bool> ends = false;
@@ -466,14 +558,19 @@ const struct {
 } cases[] = {
 #define CASE(name) \
   { #name, name }
-    CASE(load_beside_get),        CASE(store_beside_put),       CASE(single_without_wait),
-    CASE(sections_of_one),        CASE(task_without_wait),      CASE(load_outside_of_critical),
-    CASE(sync_of_another_thread), CASE(wait_of_another_thread), CASE(load_before_join),
-    CASE(load_without_mutex),     CASE(atomic_flag_before_get), CASE(hands_over),
-    CASE(memory_used_again),      CASE(orders_of_openmp),       CASE(many_threads),
-    CASE(barrier_behind_task),    CASE(detached_task),          CASE(count_of_threads),
-    CASE(signals_of_threads),     CASE(memory_of_a_pool),       CASE(child_of_threads),
-    CASE(thread_of_before),       CASE(initialized_once),
+    CASE(load_beside_get),        CASE(store_beside_put),
+    CASE(single_without_wait),    CASE(sections_of_one),
+    CASE(task_without_wait),      CASE(load_outside_of_critical),
+    CASE(sync_of_another_thread), CASE(wait_of_another_thread),
+    CASE(load_before_join),       CASE(load_without_mutex),
+    CASE(atomic_flag_before_get), CASE(hands_over),
+    CASE(memory_used_again),      CASE(orders_of_openmp),
+    CASE(many_threads),           CASE(barrier_behind_task),
+    CASE(detached_task),          CASE(count_of_threads),
+    CASE(signals_of_threads),     CASE(memory_of_a_pool),
+    CASE(child_of_threads),       CASE(thread_of_before),
+    CASE(initialized_once),       CASE(memory_of_ended_threads),
+    CASE(destructors_of_threads), CASE(rarer_waits),
 #undef CASE
 };
 

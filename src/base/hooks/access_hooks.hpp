@@ -34,8 +34,8 @@ struct AccessHooks {
   // releases. frame: where its stack for it begins; nullptr: where it was.
   void (*begin_strand)(const void* object, const void* frame);
   void (*end_strand)(const void* object);
-  // The memory is free.
-  void (*forget)(const void* begin, std::size_t bytes);
+  // The memory is free, or new.
+  void (*forget)(void* begin, std::size_t bytes);
 };
 
 // nullptr: none from now on.

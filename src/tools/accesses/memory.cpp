@@ -15,11 +15,10 @@
 namespace meshmem::accesses {
 namespace {
 
-void forget_block(const void* block, std::size_t bytes) {
+void forget_block(void* block, std::size_t bytes) {
   if (block) call_hook(&AccessHooks::forget, block, bytes);
 }
-template <typename Block>
-Block* forget_new(Block* block, std::size_t bytes) {
+void* forget_new(void* block, std::size_t bytes) {
   forget_block(block, bytes);
   return block;
 }

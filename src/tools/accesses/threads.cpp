@@ -8,6 +8,8 @@
 #include <semaphore.h>
 #include <threads.h>
 
+#include <climits>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -39,10 +41,39 @@ void count_this_thread() {
   counted.threads.insert(pthread_self());
 }
 
+// The strand of a thread ends behind the destructors of the thread's variables, in the last round
+// of those of keys.
+struct ThreadStrand {
+  ThreadStrand(const void* begin, const void* frame)
+      : strand(begin, object_of(pthread_self()), frame) {}
+  Strand strand;
+  int rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+};
+pthread_key_t key_of_strand();
+void end_round(void* at) {
+  auto* const strand = static_cast<ThreadStrand*>(at);
+  if (--strand->rounds == 0)
+    delete strand;
+  else
+    pthread_setspecific(key_of_strand(), at);
+}
+pthread_key_t make_key() {
+  pthread_key_t key;
+  if (pthread_key_create(&key, end_round) != 0) std::abort();
+  return key;
+}
+pthread_key_t key_of_strand() {
+  static const pthread_key_t key = make_key();
+  return key;
+}
+void begin_thread(const void* begin, const void* frame) {
+  count_this_thread();
+  pthread_setspecific(key_of_strand(), new ThreadStrand(begin, frame));
+}
+
 void* run_thread(void* at) {
   const std::unique_ptr<Start> start(static_cast<Start*>(at));
-  count_this_thread();
-  const Strand strand(at, object_of(pthread_self()), __builtin_frame_address(0));
+  begin_thread(at, __builtin_frame_address(0));
   return start->run(start->argument);
 }
 
@@ -189,8 +220,7 @@ using State = std::thread::_State;
 struct ToldState : State {
   explicit ToldState(std::unique_ptr<State> told) : state(std::move(told)) {}
   void _M_run() override {
-    count_this_thread();
-    const Strand strand(this, object_of(pthread_self()), __builtin_frame_address(0));
+    begin_thread(this, __builtin_frame_address(0));
     state->_M_run();
     state.reset();
   }

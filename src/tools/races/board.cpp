@@ -51,10 +51,17 @@ int Board::count_places(const TraceJob& job) {
   return places;
 }
 
+std::size_t Board::versions(unsigned strand) const {
+  constexpr std::size_t kHalf = 512;
+  if (n_strands_ == 1) return 2 * kHalf;
+  return strand == 0 ? kHalf : std::max<std::size_t>(16, kHalf / (n_strands_ - 1));
+}
+
 std::span<std::uint32_t> Board::clock(const Worker& of, std::uint32_t version) const {
   const std::size_t numbers = n_strands_ * n_pes_ * kOrders;
   auto* first = at<std::uint32_t>(begin_of(of.pe) + pages(sizeof(PeBoard)));
-  const std::size_t place = of.strand * PeBoard::kVersions + version % PeBoard::kVersions;
+  const std::size_t before = of.strand == 0 ? 0 : versions(0) + (of.strand - 1) * versions(1);
+  const std::size_t place = before + version % versions(of.strand);
   return {first + place * numbers, numbers};
 }
 
@@ -81,8 +88,8 @@ std::string Board::open(const TraceJob& job) {
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
   n_strands_ =
       static_cast<unsigned>(std::clamp<std::size_t>(kMostWorkers / n_pes_, 1, kMaxStrands));
-  const std::size_t clocks =
-      n_strands_ * PeBoard::kVersions * n_strands_ * n_pes_ * kOrders * sizeof(std::uint32_t);
+  const std::size_t clocks = (versions(0) + (n_strands_ - 1) * versions(1)) * n_strands_ * n_pes_ *
+                             kOrders * sizeof(std::uint32_t);
   before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
   before_shadow_ = before_told_ + pages(n_strands_ * n_pes_ * sizeof(Told));
   bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));

@@ -91,7 +91,7 @@ struct Entry {
 };
 
 struct PeBoard {
-  static constexpr std::size_t kSites = 32768, kEntries = 64, kVersions = 1024;
+  static constexpr std::size_t kSites = 32768, kEntries = 64;
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
@@ -134,6 +134,9 @@ class Board {
   std::size_t place_of(const Worker& worker) const {
     return worker.strand * n_pes_ + static_cast<std::size_t>(worker.pe);
   }
+  // How many versions of its clock there is memory for. A clock grows with the strands, so all of a
+  // PE share some number; strand 0, which does most calls of most programs, has half of them.
+  std::size_t versions(unsigned strand) const;
   // The clock of this version: kOrders numbers for each PE, for each strand.
   std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
   // The last write by which each strand of each PE has told this one.

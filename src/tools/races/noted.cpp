@@ -4,6 +4,7 @@
 // has. Invariant: as noted.hpp says.
 #include "tools/races/noted.hpp"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -28,14 +29,19 @@ constinit NotedTable* tables = nullptr;
 constexpr std::size_t kLine = 64, kLines = std::size_t{1} << 16;
 auto& gone = *new std::array<std::atomic<std::uint32_t>, kLines>();
 
-struct Owner {
-  ~Owner() {
-    if (!noted_here) return;
-    const std::lock_guard lock(tables_mutex);
-    noted_here->has_thread = false;
-    noted_here = nullptr;
-  }
-};
+// By a key: destructors of the program's variables and keys still note accesses. A table that is
+// taken between them is given back in the next round of keys.
+void give_back(void*) {
+  if (!noted_here) return;
+  const std::lock_guard lock(tables_mutex);
+  noted_here->has_thread = false;
+  noted_here = nullptr;
+}
+pthread_key_t make_key() {
+  pthread_key_t key;
+  if (pthread_key_create(&key, give_back) != 0) std::abort();
+  return key;
+}
 
 // Not by new: the program may have a `new` of its own, whose accesses and locks come here.
 NotedTable* make_table(NotedTable* next) {
@@ -48,7 +54,8 @@ NotedTable* make_table(NotedTable* next) {
 }
 
 NotedTable& take_table() {
-  static thread_local const Owner owner;
+  static const pthread_key_t key = make_key();
+  pthread_setspecific(key, &tables);
   const std::lock_guard lock(tables_mutex);
   for (NotedTable* table = tables; table; table = table->next)
     if (!table->has_thread) {

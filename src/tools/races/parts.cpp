@@ -21,7 +21,7 @@ void tell(const Board& board, int pe, const Access& write) {
 void use_version(const Board& board, const Worker& of, std::uint32_t version,
                  const UseNumber& use) {
   const std::uint32_t newest = board.of(of.pe).versions[of.strand];
-  const bool is_there = newest - version < PeBoard::kVersions;
+  const bool is_there = newest - version < board.versions(of.strand);
   const auto clock = board.clock(of, is_there ? version : newest);
   const std::size_t numbers = count_numbers(board, of.pe);
   for (std::size_t i = 0; i < numbers; ++i) use(i, clock[i]);

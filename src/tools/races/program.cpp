@@ -145,7 +145,7 @@ void saw(const void* address, std::size_t bytes) {
   see(mapping->pe, range_of(*mapping, at, bytes), Unknown::nobody_else);
 }
 
-void forget(const void* begin, std::size_t bytes) {
+void forget(void* begin, std::size_t bytes) {
   if (is_parallel() && !must_stay_out())
     forget_noted(reinterpret_cast<std::uintptr_t>(begin), bytes);
 }

@@ -4,8 +4,10 @@
 // makes none. Invariant: as strands.hpp says.
 #include "tools/races/strands.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,21 +19,30 @@
 namespace meshmem::races {
 namespace {
 
-constexpr std::size_t kObjects = 4096;
-// Live for ever: a destructor of the program may finalize.
-auto& objects = *new std::array<std::vector<std::uint32_t>, kObjects>;
+// Lives for ever: a destructor of the program may finalize.
+auto& objects = *new std::vector<std::vector<std::uint32_t>>;
+
+// A power of two. Clocks are long in jobs of many PEs, and stay within 16 MiB.
+std::size_t count_objects() {
+  constexpr std::size_t kMost = 4096, kBytes = std::size_t{16} << 20;
+  const std::size_t clock = checker.boards.of_node().strands() *
+                            static_cast<std::size_t>(checker.job.n_pes) * kOrders *
+                            sizeof(std::uint32_t);
+  return std::bit_floor(std::min(kMost, kBytes / clock));
+}
 
 struct Level {
   unsigned strand;
   std::uint64_t frame;
   bool has_left;  // the thread works on another one now
 };
-thread_local std::vector<Level> levels;  // below the present one
+// Below the present one; nullptr: none. It has no destructor: strands of threads end behind those.
+constinit thread_local std::vector<Level>* levels = nullptr;
 constinit thread_local const void* due = nullptr;
 
 std::vector<std::uint32_t>& clock_of(const void* object) {
   const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(object) * 0x9e3779b97f4a7c15u;
-  return objects[hash >> 52];
+  return objects[(hash >> 52) % objects.size()];
 }
 
 void release_held(const void* object) {
@@ -69,6 +80,19 @@ unsigned take_strand() {
   return strand;
 }
 
+// This thread's becomes another thread's, with the thread's own variables.
+void forget_stack() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  void* stack = nullptr;
+  std::size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  const auto begin = reinterpret_cast<std::uintptr_t>(stack);
+  forget_noted_here(begin, begin + bytes);
+  forget_buffers_here(begin, begin + bytes);
+}
+
 template <typename Work>
 void while_parallel(Work work) {
   if (!is_parallel() || must_stay_out()) return;
@@ -100,27 +124,24 @@ void acquire_what_is_due() {
 }
 
 void begin_strand(const void* object, const void* frame) {
-  levels.push_back({current_strand, begin_of_frame, false});
+  if (!levels) levels = new std::vector<Level>;
+  levels->push_back({current_strand, begin_of_frame, false});
   if (frame) begin_of_frame = reinterpret_cast<std::uintptr_t>(frame);
   while_parallel([object] {
-    levels.back().has_left = checker.boards.of_node().strands() > 1;
+    levels->back().has_left = checker.boards.of_node().strands() > 1;
     current_strand = take_strand();
     acquire_held(object);
   });
 }
 
 void end_strand(const void* object) {
-  if (levels.empty()) return;
+  if (!levels) return;
   release_to(object);
-  const Level before = levels.back();
-  levels.pop_back();
+  const Level before = levels->back();
+  levels->pop_back();
+  if (levels->empty()) delete std::exchange(levels, nullptr);
   const Entered entered;
-  // The stack below the first frame of a thread becomes another thread's.
-  if (begin_of_frame != before.frame && before.frame == 0) {
-    constexpr std::uint64_t kStack = std::uint64_t{8} << 20;
-    forget_noted_here(begin_of_frame - kStack, begin_of_frame);
-    forget_buffers_here(begin_of_frame - kStack, begin_of_frame);
-  }
+  if (begin_of_frame != before.frame && before.frame == 0) forget_stack();
   if (before.has_left) {
     --self().users;
     self().left = self().epoch;
@@ -130,7 +151,7 @@ void end_strand(const void* object) {
 }
 
 void forget_strands() {
-  for (auto& clock : objects) clock.clear();
+  objects.assign(count_objects(), {});
   for (Strand& strand : checker.strands) {
     strand.numbers.clear();
     strand.call_number = strand.version = strand.n_told = 0;
