@@ -174,7 +174,8 @@ int main(int argc, char** argv) {
   if (strcmp(how, "descriptors") == 0 && argc > 2) return name_descriptors(argv[2]);
   if (strcmp(how, "bad_address") == 0 || strcmp(how, "full_stack") == 0) {
     shmem_init();
-    return use_bad_memory(how);
+    volatile const int status = use_bad_memory(how);  // keeps this frame on the stack
+    return status;
   }
   return outlive_a_child(how);
 }

@@ -56,6 +56,9 @@ REFUSED = {
     "destroyed_context": ("shmem_ctx_long_p", "the context has been destroyed"),
     "private_context": ("shmem_ctx_long_p", "SHMEM_CTX_PRIVATE context is used by another thread"),
     "serialized_context": ("shmem_ctx_long_p", "two threads use a SHMEM_CTX_SERIALIZED context"),
+}
+# Mistakes of which a line is printed, while the job goes on.
+WARNED = {
     "serialized_threads": ("shmem_ctx_long_p", "two threads call at once"),
     "single_thread": ("shmem_ctx_long_p", "called by another thread than shmem_init"),
 }

@@ -3,6 +3,7 @@
 """MESHMEM_CHECK=races: mistakes are found with both calls, and programs that are right stay
 silent."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ import unittest
 
 import launching
 from races import (MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, MISTAKES_OF_THREADS, REFUSED,
-                   REFUSED_BY_CALLS, assert_told, n_pes_of)
+                   REFUSED_BY_CALLS, WARNED, assert_told, n_pes_of)
 
 PROGRAM = os.environ.get("RACES_PROGRAM", "")
 OSHCC, HERE = os.environ.get("OSHCC", ""), os.path.dirname(os.path.abspath(__file__))
@@ -55,6 +56,14 @@ class TestRaces(RacesTest):
         for name in REFUSED:
             with self.subTest(name):
                 self.check_refusal(name, REFUSED)
+
+    def test_threads_that_were_not_asked_for(self):
+        for name, (routine, text) in WARNED.items():
+            with self.subTest(name):
+                result = self.oshrun(*self.words, "-n", 2, PROGRAM, name)
+                self.assertEqual(result.status, 0, result)
+                lines = re.findall(rf"races: {routine}, in \w+.*: .*{text}.*goes on", result.err)
+                self.assertIn(len(lines), (1, 2), result)  # at most one of each PE
 
     def test_calls_are_checked_too_if_asked_for(self):
         self.environment["MESHMEM_CHECK"] = "1,races"

@@ -59,14 +59,15 @@ void fail(const Call& call, std::string_view mistake) {
   checker.job.fail(fmt::format("{}: {}", call.what().name, mistake));
 }
 
-void enter(const Call& call, Used& used) {
+// False: this thread may not call now.
+bool enter(Used& used) {
   const auto me = std::this_thread::get_id();
   const bool is_wrong = used.users == Users::one ? me != used.maker
                                                  : used.users == Users::one_at_a_time &&
                                                        used.calls > 0 && me != used.user;
-  if (is_wrong) fail(call, used.mistake);
   used.user = me;
   ++used.calls;
+  return !is_wrong;
 }
 
 void leave(Used& used) {
@@ -87,11 +88,16 @@ Used* find_context(const Call& call) {
 void begin_use(const Call& call) {
   // From now on the program may know that the library provides more than it has asked for.
   if (call.op == "query_thread" || call.op == "init_thread") library.users = Users::any;
-  enter(call, library);
+  if (!enter(library)) {
+    checker.job.print_line(fmt::format(
+        "MESHMEM_CHECK=races: {}, in {}: {}; here the call works, and the job goes on",
+        call.what().name, checker.job.return_address_text(call.caller), library.mistake));
+    library.users = Users::any;  // says it once
+  }
   Used* const context = find_context(call);
   if (!context) return;
   if (context->is_destroyed) fail(call, "the context has been destroyed");
-  enter(call, *context);
+  if (!enter(*context)) fail(call, context->mistake);
 }
 
 void end_use(const Call& call) {
