@@ -437,17 +437,20 @@ static void destroyed_context(void) {
 }
 
 static shmem_ctx_t shared_context;
-static void* put_often(void* unused) {
-  (void)unused;
+static void* put_often(void* both_are_there) {
+  if (both_are_there) pthread_barrier_wait(both_are_there);
   for (int i = 0; i < 20000; ++i) shmem_ctx_long_p(shared_context, &heap[me], 1, me);
   return NULL;
 }
 /* By two threads at once, or one after the other. */
 static void put_by_threads(int after_each_other) {
   pthread_t thread;
-  pthread_create(&thread, NULL, put_often, NULL);
+  pthread_barrier_t both_are_there;
+  pthread_barrier_init(&both_are_there, NULL, 2);
+  void* const argument = after_each_other ? NULL : &both_are_there;
+  pthread_create(&thread, NULL, put_often, argument);
   if (after_each_other) pthread_join(thread, NULL);
-  put_often(NULL);
+  put_often(argument);
   if (!after_each_other) pthread_join(thread, NULL);
 }
 static void private_context(void) {

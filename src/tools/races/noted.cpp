@@ -29,6 +29,23 @@ constinit NotedTable* tables = nullptr;
 constexpr std::size_t kLine = 64, kLines = std::size_t{1} << 16;
 auto& gone = *new std::array<std::atomic<std::uint32_t>, kLines>();
 
+// The same of the last large pieces of memory, such as stacks, which would take all places.
+struct GonePiece {
+  std::uint64_t begin = 0, end = 0;
+  std::uint32_t call_number = 0;
+};
+constexpr std::size_t kLargePiece = 256 * kLine, kGonePieces = 64;
+auto& gone_pieces_mutex = *new std::mutex;
+auto& gone_pieces = *new std::array<GonePiece, kGonePieces>();
+std::size_t next_gone_piece = 0;
+
+void note_gone_lines(const GonePiece& piece) {
+  const std::uint64_t first = piece.begin / kLine, end = piece.end / kLine + 1;
+  for (std::uint64_t line = first; line < end && line - first < kLines; ++line)
+    if (auto& call_number = gone[line % kLines]; call_number < piece.call_number)
+      call_number.store(piece.call_number, std::memory_order_relaxed);
+}
+
 // By a key: destructors of the program's variables and keys still note accesses. A table that is
 // taken between them is given back in the next round of keys.
 void give_back(void*) {
@@ -140,9 +157,12 @@ std::optional<Access> find_noted(std::uint64_t address, std::size_t bytes, const
 }
 
 void forget_noted(std::uint64_t address, std::size_t bytes) {
-  const std::uint64_t first = address / kLine, end = (address + bytes) / kLine + 1;
-  for (std::uint64_t line = first; line < end && line - first < kLines; ++line)
-    gone[line % kLines].store(checker.last_call, std::memory_order_relaxed);
+  const GonePiece piece{address, address + bytes, checker.last_call};
+  if (bytes < kLargePiece) return note_gone_lines(piece);
+  const std::lock_guard lock(gone_pieces_mutex);
+  GonePiece& oldest = gone_pieces[next_gone_piece++ % kGonePieces];
+  if (oldest.end != 0) note_gone_lines(oldest);
+  oldest = piece;
 }
 
 void forget_noted_here(std::uint64_t begin, std::uint64_t end) {
@@ -158,10 +178,16 @@ void forget_all_noted() {
   for (NotedTable* table = tables; table; table = table->next)
     for (Noted& noted : table->all) noted.epoch = 0;
   for (auto& line : gone) line = 0;
+  const std::lock_guard pieces_lock(gone_pieces_mutex);
+  gone_pieces.fill({});
 }
 
 bool is_gone(std::uint64_t address, std::uint32_t call_number) {
-  return call_number <= gone[address / kLine % kLines].load(std::memory_order_relaxed);
+  if (call_number <= gone[address / kLine % kLines].load(std::memory_order_relaxed)) return true;
+  const std::lock_guard lock(gone_pieces_mutex);
+  return std::any_of(gone_pieces.begin(), gone_pieces.end(), [&](const GonePiece& piece) {
+    return piece.begin <= address && address < piece.end && call_number <= piece.call_number;
+  });
 }
 
 }  // namespace meshmem::races

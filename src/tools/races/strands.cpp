@@ -5,6 +5,7 @@
 #include "tools/races/strands.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -80,7 +81,8 @@ unsigned take_strand() {
   return strand;
 }
 
-// This thread's becomes another thread's, with the thread's own variables.
+// This thread's becomes another thread's, with the thread's own variables. The first thread's stays
+// its own, and is used again below the frame of a region of OpenMP.
 void forget_stack() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
@@ -89,8 +91,9 @@ void forget_stack() {
   pthread_attr_getstack(&attributes, &stack, &bytes);
   pthread_attr_destroy(&attributes);
   const auto begin = reinterpret_cast<std::uintptr_t>(stack);
-  forget_noted_here(begin, begin + bytes);
-  forget_buffers_here(begin, begin + bytes);
+  const std::uintptr_t end = gettid() == getpid() ? begin_of_frame : begin + bytes;
+  forget_noted_here(begin, end);
+  forget_buffers_here(begin, end);
 }
 
 template <typename Work>
