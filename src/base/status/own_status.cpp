@@ -33,7 +33,7 @@ namespace {
 
 StatusBoard board;  // written before own_pe
 std::atomic<PeStatus*> own_pe{nullptr};
-nlink_t threads_at_start = 0;  // 0: other threads may belong to the PE
+std::atomic<nlink_t> threads_at_start = 0;  // 0: other threads may belong to the PE
 
 // With the two links that each folder has; 0 if unknown.
 nlink_t count_threads() {
