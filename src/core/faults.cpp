@@ -84,18 +84,17 @@ std::string text_of_address(const siginfo_t& about, const void* context) {
                                       : "memory that may not be used so";
 }
 
-// The processor gives no address for a number that cannot be one, nor does kill().
+// The processor gives no address for a number that cannot be one.
 std::string text_of_fault(const siginfo_t& about, const void* context) {
   const char* const name = strsignal(about.si_signo);
-  if (about.si_code <= 0) return fmt::format("{}, sent by a process", name);
   if (about.si_code == SI_KERNEL) return fmt::format("{} at what can be no address", name);
   return fmt::format("{} at {}: {}", name, about.si_addr, text_of_address(about, context));
 }
 
-// A second fault, in here, ends the process.
+// A second fault, in here, ends the process. Of a signal that a process has sent nothing is said.
 void explain_fault(int number, siginfo_t* about, void* context) {
   for (const int fault : {SIGSEGV, SIGBUS}) signal(fault, SIG_DFL);
-  if (!is_child_of_pe()) {
+  if (about->si_code > 0 && !is_child_of_pe()) {
     end_soon_by(number);
     print_line(text_of_fault(*about, context));
     show_where();
