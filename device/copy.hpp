@@ -48,7 +48,7 @@ MESHMEM_DEVICE void copy_even(const Group& group, std::byte* to, const std::byte
   const auto rank = static_cast<std::size_t>(group.rank());
   const auto* source = reinterpret_cast<const Piece*>(from);
   // At most one piece each: without the loops a put or get by a block takes 0.1 to 0.2 us less.
-  if (n <= static_cast<std::size_t>(group.size())) {
+  if (group.size() > 1 && n <= static_cast<std::size_t>(group.size())) {
     if (rank < n) store_plain(reinterpret_cast<Piece*>(to) + rank, Source::load(source + rank));
     return;
   }
@@ -127,6 +127,13 @@ constexpr int kManyInFlight = 4;
 constexpr int kManyInFlight = 1;
 #endif
 
+// How many loads of 16 bytes overlap where the ends lie evenly. A processor overlaps loads itself.
+#if defined(MESHMEM_TARGET_IS_CPU)
+constexpr int kEvenInFlight = 1;
+#else
+constexpr int kEvenInFlight = 4;
+#endif
+
 // kInFlight: how many loads of 16 bytes overlap where the ends lie unevenly. Each takes registers,
 // and a thread has only 64 in a user's kernel with 1,024 threads.
 template <typename Source, int kInFlight = 1, typename Group>
@@ -136,7 +143,7 @@ MESHMEM_DEVICE void copy(const Group& group, void* dest, const void* source, std
   const auto all =
       reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if ((all & 15) == 0) {
-    copy_even<Source, Bits128, 4>(group, to, from, bytes / 16);
+    copy_even<Source, Bits128, kEvenInFlight>(group, to, from, bytes / 16);
   } else if ((all & 7) == 0 && bytes < 64) {
     copy_even<Source, std::uint64_t, 1>(group, to, from, bytes / 8);
   } else if ((all & 3) == 0 && bytes < 64) {
