@@ -48,7 +48,7 @@ void end_soon_by(int number) {
   alarm(kSecondsAtMost);
 }
 
-// Behind end_soon_by(). All lines are one write, so that lines of several PEs do not mix.
+// Called after end_soon_by(). All lines are one write, so that lines of several PEs do not mix.
 void show_where() {
   print_line(stack_text());
   alarm(0);
@@ -91,7 +91,7 @@ std::string text_of_fault(const siginfo_t& about, const void* context) {
   return fmt::format("{} at {}: {}", name, about.si_addr, text_of_address(about, context));
 }
 
-// A second fault, in here, ends the process. Of a signal that a process has sent nothing is said.
+// A second fault, in here, ends the process. Says nothing about a signal that a process has sent.
 void explain_fault(int number, siginfo_t* about, void* context) {
   for (const int fault : {SIGSEGV, SIGBUS}) signal(fault, SIG_DFL);
   if (about->si_code > 0 && !is_child_of_pe()) {

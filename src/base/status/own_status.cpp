@@ -124,7 +124,7 @@ bool are_same(const Waits& before, const Waits& now) {
 
 Waits last_waits;  // when PE 0 looked last
 
-// After up to 10 ms. A process that nobody has waited for yet has ended.
+// Waits up to 10 ms for the end of the process. A zombie has ended.
 bool still_runs(pid_t pid) {
   constexpr int kLookMs = 10;
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that allocate and free memory: a thread that uses it next need not know of accesses
+// The functions that allocate and free memory. The next user of a block does not race with those
 // before. Programs are linked with --wrap for each (races.wraps).
 // Invariant: each does what the function does. New blocks are forgotten, too: libraries free some
 // in ways that are not seen.

@@ -172,7 +172,7 @@ WRAP_ACQUIRE(int, pthread_rwlock_clockwrlock,
 WRAP_ACQUIRE(int, sem_clockwait, (sem_t * on, clockid_t clock, const timespec* end),
              (on, clock, end), on)
 
-// ---- What is done once: others are behind its end
+// ---- Initializers that run once: threads that come later see what they did
 
 namespace meshmem::accesses {
 namespace {
