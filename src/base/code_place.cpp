@@ -193,7 +193,7 @@ std::vector<CodePlace> functions_at(std::uintptr_t address) {
   return places;
 }
 
-std::string variable_at(const void* address) {
+std::string variable_at([[maybe_unused]] const void* address) {
   std::string text;
 #if MESHMEM_HAS_BACKTRACE
   if (backtrace_state* const state = used_state)
