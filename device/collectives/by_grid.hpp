@@ -51,7 +51,7 @@ MESHMEM_DEVICE void with_registers(const CooperativeGrid&, const TeamSync& sync,
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().reduce_limits.block, &all = state().reduce_limits.grid;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {
-    return of_each >= quotient(of_all, static_cast<std::size_t>(blocks))
+    return of_each >= of_all / static_cast<std::size_t>(blocks)
                ? of_all
                : of_each * static_cast<std::size_t>(blocks);
   };

@@ -169,7 +169,7 @@ class ElementShares {
   MESHMEM_DEVICE_MEMBER ElementShares(std::size_t count, int n) : count_(count) {
     constexpr std::size_t kGrain = 128 / sizeof(E);
     const auto pes = static_cast<std::size_t>(n);
-    longest_ = quotient((count + kGrain - 1) / kGrain + pes - 1, pes) * kGrain;
+    longest_ = ((count + kGrain - 1) / kGrain + pes - 1) / pes * kGrain;
   }
   MESHMEM_DEVICE_MEMBER std::size_t longest() const { return longest_; }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {

@@ -41,9 +41,9 @@ class DirectReduction {
     lead_bytes_ = lead_in_slots(source);
     const std::size_t grain = align / sizeof(E);
     const std::size_t most = (slot_bytes_ - lead_bytes_) / align * grain;
-    n_chunks_ = quotient(shares_.longest() + most - 1, most);
+    n_chunks_ = (shares_.longest() + most - 1) / most;
     if (n_chunks_ == 1 && shares_.longest() * sizeof(E) > kOneChunkBytes) n_chunks_ = 2;
-    chunk_elems_ = quotient(shares_.longest() + n_chunks_ * grain - 1, n_chunks_ * grain) * grain;
+    chunk_elems_ = (shares_.longest() + n_chunks_ * grain - 1) / (n_chunks_ * grain) * grain;
   }
 
   MESHMEM_DEVICE_MEMBER void run() const {

@@ -252,7 +252,7 @@ MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync
   constexpr std::size_t kOneChunkBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t shares = apart == 0 ? n : 1;  // that lie behind each other in a batch
-  const std::size_t chunks = quotient(count, shares) * sizeof(E) > kOneChunkBytes ? 2 : 1;
+  const std::size_t chunks = count / shares * sizeof(E) > kOneChunkBytes ? 2 : 1;
   const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)), align = alignment_of_slots(room);
   const std::size_t slot_bytes = room / align * align;
   const std::size_t lead_bytes = lead_in_slots(source);
@@ -269,8 +269,8 @@ MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync
   const std::size_t grain_of_all = chunks * shares * grain;  // one in each chunk
   const std::size_t most = (slot_bytes - lead_bytes) / align * grain_of_all;
   // Batches of equal length: a short last one would take as many steps as the others.
-  const std::size_t batches = quotient(count + most - 1, most), of_all = batches * grain_of_all;
-  const std::size_t grains = quotient(count + of_all - 1, of_all);  // of a chunk
+  const std::size_t batches = (count + most - 1) / most, of_all = batches * grain_of_all;
+  const std::size_t grains = (count + of_all - 1) / of_all;  // of a chunk
   const std::size_t chunk = grains * grain, in_each = grains * grain_of_all;
   std::uint64_t epoch = sync.epoch();
 

@@ -20,12 +20,6 @@ struct Slice {
   std::size_t count;  // of elements
 };
 
-// A division of 64 bits is a long loop on a GPU; numbers here rarely have more than 32.
-MESHMEM_HOST_DEVICE std::size_t quotient(std::size_t a, std::size_t b) {
-  if (a >> 32 != 0 || b >> 32 != 0) return a / b;
-  return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
-}
-
 // How `count` elements are cut into slices of whole grains of 16 bytes: they differ by a grain at
 // most, the first are the longer ones.
 struct Slices {
@@ -42,7 +36,7 @@ struct Slices {
   MESHMEM_HOST_DEVICE_MEMBER static Slices of(std::size_t count, int channels) {
     const auto all = static_cast<std::size_t>(channels);
     const std::size_t grains = (count + grain<E>() - 1) / grain<E>();
-    const std::size_t each = quotient(grains, all);
+    const std::size_t each = grains / all;
     return {count, each, grains - each * all};
   }
   template <typename E>

@@ -25,8 +25,8 @@ struct Shares {
   std::size_t rest;  // of the PE after the full ones
 
   MESHMEM_DEVICE_MEMBER Shares(std::size_t begin, std::size_t units, std::size_t n)
-      : first(begin), longest(quotient(units + n - 1, n)) {
-    full = static_cast<int>(quotient(units, longest));
+      : first(begin), longest((units + n - 1) / n) {
+    full = static_cast<int>(units / longest);
     rest = units - static_cast<std::size_t>(full) * longest;
   }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {
