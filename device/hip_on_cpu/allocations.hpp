@@ -65,12 +65,13 @@ class Allocations {
   ByBase by_base_;
 };
 
-// The beginning of the page before an allocation.
+// At the beginning of the page before an allocation.
 struct AllocationHeader {
   std::uint64_t magic, serial, size;
 };
 inline constexpr std::uint64_t kAllocationMagic = 0x6d6573686d656d21;
-inline constexpr std::size_t kPage = 4096;
+// As large as pages are on any machine, so that all may map what begins at a multiple of it.
+inline constexpr std::size_t kPage = 64 * 1024;
 inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) & ~(kPage - 1); }
 
 // Another process recognizes a memory file by these seals. The file grows, but never shrinks under

@@ -35,7 +35,7 @@ namespace {
 
 namespace context = boost::context::detail;
 
-constexpr std::size_t kGuard = 4096;
+constexpr std::size_t kGuard = 64 * 1024;  // as large as a page is on any machine
 constexpr std::size_t kStack = 128 * 1024;
 constexpr std::size_t kStackUnderSanitizers = 512 * 1024;
 // A guard is a page below a stack that faults when touched. It splits a mapping, and Linux allows a

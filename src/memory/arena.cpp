@@ -32,6 +32,15 @@ std::size_t front_bytes(const ArenaLayout& layout) {
   return round_up(wire_addresses_offset(layout.n_pes) + addresses, kRegionAlignment);
 }
 
+// In the region of a PE. Its static data is mapped a second time, where the linker has put it.
+std::size_t bytes_before_statics(const ArenaLayout& layout) {
+  return round_up(layout.control_bytes, kLargestPage);
+}
+std::size_t bytes_before_heap(const ArenaLayout& layout) {
+  return round_up(bytes_before_statics(layout) + layout.static_bytes + kBelowHeap,
+                  kRegionAlignment);
+}
+
 std::byte* map_whole(int file, const ArenaLayout& layout, int index) {
   const std::size_t bytes = layout.total();
   std::byte* base =
@@ -49,14 +58,13 @@ std::byte* map_whole(int file, const ArenaLayout& layout, int index) {
 }  // namespace
 
 std::size_t ArenaLayout::region(int index) const {
-  const std::size_t stride = round_up(control_bytes + static_bytes + kBelowHeap, kRegionAlignment) +
-                             round_up(heap_bytes, kRegionAlignment);
+  const std::size_t stride = bytes_before_heap(*this) + round_up(heap_bytes, kRegionAlignment);
   return front_bytes(*this) + static_cast<std::size_t>(index) * stride;
 }
-std::size_t ArenaLayout::statics(int index) const { return region(index) + control_bytes; }
-std::size_t ArenaLayout::heap(int index) const {
-  return region(index) + round_up(control_bytes + static_bytes + kBelowHeap, kRegionAlignment);
+std::size_t ArenaLayout::statics(int index) const {
+  return region(index) + bytes_before_statics(*this);
 }
+std::size_t ArenaLayout::heap(int index) const { return region(index) + bytes_before_heap(*this); }
 std::size_t ArenaLayout::total() const { return region(static_cast<int>(n_pes)); }
 
 Arena::Arena(int file, const ArenaLayout& layout, int index)

@@ -278,7 +278,7 @@ void expect_good_layout(const ArenaLayout& layout) {
   for (int i = 0; i < n; ++i) {
     EXPECT_EQ(layout.region(i) % kRegionAlignment, 0u);
     EXPECT_EQ(layout.heap(i) % kRegionAlignment, 0u);
-    EXPECT_EQ(layout.statics(i) % 4096, 0u);  // mmap maps it over the variables
+    EXPECT_EQ(layout.statics(i) % kLargestPage, 0u);  // mmap maps it over the variables
     EXPECT_GE(layout.statics(i), layout.region(i) + layout.control_bytes);
     EXPECT_GE(layout.heap(i), layout.statics(i) + layout.static_bytes);
     const std::size_t next = i + 1 < n ? layout.region(i + 1) : layout.total();

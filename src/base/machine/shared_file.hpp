@@ -17,6 +17,10 @@ namespace meshmem {
 // of a huge page.
 inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
 
+// The size of the largest pages, which 64-bit Arm may have. A part of a file that is mapped on its
+// own begins at a multiple of it, so files are laid out alike whatever size pages have.
+inline constexpr std::size_t kLargestPage = std::size_t{64} << 10;
+
 // The least multiple of `unit` that is not below `bytes`.
 inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;

@@ -34,7 +34,7 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64);
 
-inline constexpr std::size_t kChunkBytes = 64 << 10;
+inline constexpr std::size_t kChunkBytes = 64 << 10;  // the largest page: each is mapped apart
 inline constexpr std::size_t kRecordsOfChunk = kChunkBytes / sizeof(Record) - 1;
 struct ChunkHeader {
   std::uint32_t thread;  // 0, 1, ... in the order in which the threads first called
@@ -55,7 +55,7 @@ struct TeamName {
 };
 
 struct PartHeader {
-  static constexpr char kMagic[16] = "meshmem trace 3";
+  static constexpr char kMagic[16] = "meshmem trace 4";
   static constexpr std::size_t kTeams = 192;
   char magic[16];
   std::uint32_t n_routines;  // of the library that wrote it
@@ -78,7 +78,7 @@ std::string_view text_of(const char (&field)[bytes]) {
   return {field, strnlen(field, bytes)};
 }
 
-inline constexpr std::size_t kHeaderBytes = 16 << 10;
+inline constexpr std::size_t kHeaderBytes = kChunkBytes;
 static_assert(sizeof(PartHeader) <= kHeaderBytes);
 
 }  // namespace meshmem::tracing
