@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Answers, computed by the plainest means. Elements are small whole numbers, whose sums are exact.
-// Data repeats after kPeriod elements, a prime, so that a slice in the wrong place shows.
+// Data repeats after kPeriod elements, a prime, so that a slice in the wrong place is noticed.
 #include "bench/answers.hpp"
 
 #include <algorithm>
@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::size_t kWord = sizeof(long), kPeriod = 1009;
 
-// ---- The types of elements that are reduced, as the host computes with them: by way of double.
-// Hosts have no numbers of 16 bits, so these are bits here.
+// ---- The types of elements. The host computes with all of them as double, and has no 16-bit
+// floats, so it keeps those as bits.
 
 struct Element {
   std::string_view type;
   std::size_t bytes;
-  double rounding;  // of one operation, relative
+  double rounding;  // the relative error of one operation
   void (*store)(std::byte* to, double value);
   double (*load)(const std::byte* from);
 };
@@ -83,7 +83,7 @@ const Element& element_of(const Operation& operation) {
   return find_element(operation.size == Size::elems ? "float" : "byte");
 }
 
-// A product has two factors that are not 1.
+// A product has at most two factors that are not 1, so it is exact.
 double value_of(const Case& c, int of_pe, std::size_t i) {
   const auto pe = static_cast<std::size_t>(of_pe), n = static_cast<std::size_t>(c.n);
   i += c.turn;
@@ -100,7 +100,7 @@ double combine(std::string_view op, double a, double b) {
   return a + b;
 }
 
-// A period of what the PEs from `first` to before `end` have, combined; zeros of no PE.
+// Returns a period of the combined data of PEs `first` to `end` - 1; zeros if there are none.
 Bytes combined(const Case& c, int first, int end) {
   const Element& element = element_of(c.operation);
   Bytes period(kPeriod * element.bytes);
@@ -115,7 +115,7 @@ Bytes combined(const Case& c, int first, int end) {
 }
 Bytes data_of(const Case& c, int pe) { return combined(c, pe, pe + 1); }
 
-// Puts `bytes` bytes of endless data at dest[at], from byte `from` of it on.
+// Puts `bytes` bytes of an endlessly repeated period at dest[at], from its byte `from` on.
 void lay(Bytes& dest, std::size_t at, const Bytes& period, std::size_t from, std::size_t bytes) {
   for (const std::size_t end = at + bytes; at < end;) {
     const std::size_t skip = from % period.size(), some = std::min(period.size() - skip, end - at);
@@ -153,12 +153,12 @@ Bytes dest_after(const Case& c) {
     case Answer::get:
       if (is_first) lay(dest, 0, data_of(c, c.peer), 0, c.bytes);
       break;
-    case Answer::last_round:
-      if (is_peer) put_word(dest, c.rounds - 1);
+    case Answer::last_call:
+      if (is_peer) put_word(dest, c.calls - 1);
       break;
-    case Answer::rounds:
-    case Answer::rounds_fetched:
-      if (is_peer) put_word(dest, c.rounds);
+    case Answer::calls:
+    case Answer::calls_fetched:
+      if (is_peer) put_word(dest, c.calls);
       break;
     case Answer::first_word:
     case Answer::signals:
@@ -194,7 +194,7 @@ Bytes dest_after(const Case& c) {
   return dest;
 }
 
-// Of a buffer with one block, or with a block for each PE.
+// The bytes of a buffer with one block, or with a block for each PE.
 std::size_t bytes_of_blocks(const Case& c, bool has_all) {
   if (!c.operation.has_sizes()) return kWord;
   const std::size_t strides = c.operation.answer == Answer::alltoalls ? kStride : 1;
@@ -234,26 +234,26 @@ Bytes dest_before(const Case& c) {
   return dest;
 }
 
-// Only all-reduces of all types round, at each of their operations.
+// Only all-reduces that have all types round: for each PE once at most.
 long count_wrong(const Case& c, const Bytes& dest) {
   const Bytes right = dest_after(c);
   if (dest == right) return 0;
   const Element& element = find_element(c.operation.is_typed() ? c.operation.type : "byte");
   long wrong = 0;
-  const std::size_t behind = dest_bytes(c);
-  for (std::size_t at = 0; at < behind; at += element.bytes) {
+  const std::size_t guard = dest_bytes(c);
+  for (std::size_t at = 0; at < guard; at += element.bytes) {
     const double answer = element.load(&right[at]), off = element.load(&dest[at]) - answer;
     wrong += !(std::abs(off) <= c.n * element.rounding * std::max(1.0, std::abs(answer)));
   }
-  for (std::size_t at = behind; at < right.size(); ++at) wrong += dest[at] != right[at];
+  for (std::size_t at = guard; at < right.size(); ++at) wrong += dest[at] != right[at];
   return wrong;
 }
 
 long fetched_after(const Case& c) {
   const Answer answer = c.operation.answer;
-  if (answer == Answer::signals) return c.me == 0 || c.me == c.peer ? c.rounds : 0;
+  if (answer == Answer::signals) return c.me == 0 || c.me == c.peer ? c.calls : 0;
   if (c.me != 0) return 0;
-  if (answer == Answer::rounds_fetched) return c.rounds - 1;
+  if (answer == Answer::calls_fetched) return c.calls - 1;
   if (answer != Answer::first_word) return 0;
   long word = 0;
   std::memcpy(&word, data_of(c, c.peer).data(), kWord);

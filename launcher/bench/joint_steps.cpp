@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Agreements, through the library that is measured: its host calls, on static variables.
+// PEs agree by the library that is measured: by its host calls, on static variables.
 #include "bench/joint_steps.hpp"
 
 #include <algorithm>
@@ -19,10 +19,11 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
+// Sources and results; symmetric, as they are static.
 double mine, of_first;
 long part, of_all;
 
-// A PE's machine is the lowest PE there, and the machine's name.
+// A PE's machine: the lowest PE there, and the machine's name.
 constexpr std::size_t kNameBytes = 64;
 struct Node {
   int first;
@@ -83,7 +84,7 @@ void* take_buffer(std::size_t bytes, bool on_device) {
   return memory;
 }
 
-// Misaligned data begins a few bytes later.
+// Besides the guard there is room for misaligned data, which begins an element later.
 std::size_t buffer_bytes(std::size_t bytes) {
   return (bytes + 2 * kGuardBytes + kPage - 1) / kPage * kPage;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel for each row and each group that has a form of it. Compiled as device code.
+// A kernel for each row and each group of threads that has a form of it. Compiled as device code.
 // Invariant: a kernel does all its rounds, so that its launch is paid for once.
 #include <hip/hip_runtime.h>
 #include <shmem.h>
@@ -13,9 +13,9 @@ namespace {
 
 using Kernel = void (*)(At at, Rounds rounds);
 
-[[maybe_unused]] constexpr int kMostThreads = 512;  // of a block; processors have no such bound
+[[maybe_unused]] constexpr int kMostThreads = 512;  // of a block, on GPUs
 
-// The part that this block moves, of a kernel whose blocks share the data.
+// The slice that this block moves, in a kernel whose blocks share the data.
 struct Slice {
   std::size_t skip, bytes;
 };
@@ -26,19 +26,19 @@ __device__ Slice slice_of(std::size_t bytes) {
   return {skip, bytes - skip < most ? bytes - skip : most};
 }
 
-#define KERNEL(name, slice, quiet, ...)                                            \
-  __global__ void __launch_bounds__(kMostThreads) name(At at, Rounds rounds) {     \
-    const Slice part = slice;                                                      \
-    const std::size_t skip = part.skip, bytes = part.bytes;                        \
-    std::uint64_t round = rounds.first;                                            \
-    for (int i = 0; i < rounds.rounds; ++i) {                                      \
-      const std::uint64_t end = round + static_cast<std::uint64_t>(rounds.window); \
-      for (; round < end; ++round) {                                               \
-        __VA_ARGS__;                                                               \
-      }                                                                            \
-      quiet;                                                                       \
-    }                                                                              \
-    (void)skip, (void)bytes;                                                       \
+#define KERNEL(name, slice, quiet, ...)                                           \
+  __global__ void __launch_bounds__(kMostThreads) name(At at, Rounds rounds) {    \
+    const Slice part = slice;                                                     \
+    const std::size_t skip = part.skip, bytes = part.bytes;                       \
+    std::uint64_t call = rounds.first;                                            \
+    for (int i = 0; i < rounds.rounds; ++i) {                                     \
+      const std::uint64_t end = call + static_cast<std::uint64_t>(rounds.window); \
+      for (; call < end; ++call) {                                                \
+        __VA_ARGS__;                                                              \
+      }                                                                           \
+      quiet;                                                                      \
+    }                                                                             \
+    (void)skip, (void)bytes;                                                      \
   }
 #define IF_no(...)
 #define IF_yes(...) __VA_ARGS__
@@ -100,7 +100,7 @@ __device__ Slice slice_of(std::size_t bytes) {
 #undef IF_yes
 #undef IF_no
 
-// Of a row, those by thread, wave, block and grid.
+// A row's kernels: by thread, wave, block and grid.
 #define IF_no(kernel) nullptr
 #define IF_yes(kernel) kernel
 #define IF_none(kernel) nullptr
@@ -134,7 +134,7 @@ bool has_kernel(int number, Caller group) { return kernel_of(number, group) != n
 hipError_t launch(int number, Caller group, const At& at, const Rounds& rounds, const Shape& shape,
                   hipStream_t stream) {
   const Kernel kernel = kernel_of(number, group);
-  if (group == Caller::grid) {  // its blocks meet
+  if (group == Caller::grid) {  // its blocks wait for each other
     At argument = at;
     Rounds how_many = rounds;
     void* arguments[] = {&argument, &how_many};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// meshmem-bench: what operations take, by size, and with --tune the table that makes all-reduces
-// fast. An ordinary program of the library: only its public API.
-// Invariant: the heaps are made large enough before the library starts, unless the environment says
-// how large they are. Ends with 1 if a result was wrong.
+// meshmem-bench measures how long operations take, by size. With --tune it finds the fastest plans
+// of an all-reduce. It calls the library only by its public API.
+// Invariant: main() asks for a heap large enough before the library starts, unless the environment
+// says how large it is. Ends with 1 if a result was wrong.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,18 +22,19 @@
 namespace meshmem::bench {
 namespace {
 
-// Before the library runs oshrun alone says how many PEs there are; with more, sizes may not fit.
+// Before shmem_init, only oshrun says how many PEs there are. For other launchers this many are
+// assumed; with more PEs, the largest sizes may not fit.
 constexpr int kExpectedPes = 16;
-constexpr std::size_t kForTheRest = std::size_t{4} << 20;
+constexpr std::size_t kOtherBytes = std::size_t{4} << 20;  // for the signal, names and so on
 
 void ask_for_heap(const Options& options) {
   std::size_t bytes = std::size_t{256} << 20;
-  const char* const said = std::getenv("MESHMEM_OSHRUN_PES");
-  const int pes = said ? std::atoi(said) : kExpectedPes;
+  const char* const pes_text = std::getenv("MESHMEM_OSHRUN_PES");
+  const int pes = pes_text ? std::atoi(pes_text) : kExpectedPes;
   for (const Operation* operation : options.operations) {
-    const Case one{*operation, 0, pes, 0, options.max_bytes, 1, 0};
-    bytes = std::max(bytes,
-                     buffer_bytes(source_bytes(one)) + buffer_bytes(dest_bytes(one)) + kForTheRest);
+    const Case largest{*operation, 0, pes, 0, options.max_bytes, 1, 0};
+    bytes = std::max(bytes, buffer_bytes(source_bytes(largest)) +
+                                buffer_bytes(dest_bytes(largest)) + kOtherBytes);
   }
   setenv(options.on_device ? "MESHMEM_DEVICE_HEAP_SIZE" : "SHMEM_SYMMETRIC_SIZE",
          std::to_string(bytes).c_str(), 0);
@@ -58,7 +59,7 @@ Effort effort_for(const Options& options, std::size_t bytes) {
   return {1, options.iterations, 1, options.runs, true};
 }
 
-// How many elements or bytes were wrong.
+// Returns how many elements or bytes were wrong.
 long measure(Meter& meter, const Operation& operation, const Options& options, int peer,
              Report& report) {
   Trial trial(operation, options, peer);
@@ -76,7 +77,7 @@ long measure(Meter& meter, const Operation& operation, const Options& options, i
   return wrong;
 }
 
-// The exit status.
+// Returns the exit status.
 int run(const Options& options) {
   Meter meter(options.on_device || options.caller != Caller::host);
   const int peer = peer_of(options);

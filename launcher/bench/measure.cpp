@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop. Invariant: a run begins with one round before the clock, which lines the PEs up.
+// The loop. Invariant: a run does one round before its clock starts, which lines the PEs up.
 #include "bench/measure.hpp"
 
 #include <algorithm>
@@ -11,12 +11,12 @@ namespace meshmem::bench {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-// Of a stream and a clock of the host, in a first look.
+// How much a launch and the host's clock may add to the time of a first trial.
 constexpr double kSlackUs = 300;
-// GPUs never reach it; processors in their place, which PEs share, would take minutes.
+// Of interest on the cpu target: PEs share processors, and figures would take minutes.
 constexpr double kLongestRunUs = 100e3;
 constexpr double kLongestGraphUs = 300e3;
-// Outside graphs, for what takes nanoseconds.
+// Without a graph, a run of calls that take nanoseconds gets more launches, for the clock's sake.
 constexpr double kShortestRunUs = 2e3;
 constexpr double kMostLaunches = 1e5;
 
@@ -116,13 +116,13 @@ Timing Meter::time(const Work& work, const Effort& wanted, double give_up_us) {
   Effort effort = wanted;
   const double longest_us = kLongestGraphUs / work.operations_of_round;
   if (!effort.is_fixed && first_us * effort.nodes > longest_us) {
-    first_us = agree(time_first(work));  // once more: the very first of a program is no measure
+    first_us = agree(time_first(work));  // again: the first call in a program takes longer
     effort.nodes = std::clamp(static_cast<int>(longest_us / first_us), 1, wanted.nodes);
   }
   if (effort.warm_ups > 1 && work.takes_part()) work.run(effort.warm_ups - 1, stream_);
-  finish();  // making a graph may wait for what runs
+  finish();  // making a graph may wait for work that runs
   const Graph graph = capture(work, effort.nodes);
-  if (graph) run(work, graph, effort.nodes, 1);  // its first time takes longer
+  if (graph) run(work, graph, effort.nodes, 1);  // a graph's first launch takes longer
   finish();
   const double us = agree(time_run(work, graph, effort.nodes, 1));
   Timing found{us, us, us};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows as functions of the host, and as calls that put the work on a stream. Each has a loop of
-// its own, so that nothing stands between two calls of the library.
+// Each row as a function that calls the routine from the host, and as one that puts it on a stream.
+// Each function has its own loop, so that nothing comes between two calls of the library.
 #include "bench/operations.hpp"
 
 #include <shmemx.h>
@@ -14,15 +14,15 @@ namespace {
 
 template <typename Call, typename Quiet>
 inline void repeat(const Rounds& rounds, Call call, Quiet quiet) {
-  std::uint64_t round = rounds.first;
+  std::uint64_t number = rounds.first;
   for (int i = 0; i < rounds.rounds; ++i) {
-    const std::uint64_t end = round + static_cast<std::uint64_t>(rounds.window);
-    for (; round < end; ++round) call(round);
+    const std::uint64_t end = number + static_cast<std::uint64_t>(rounds.window);
+    for (; number < end; ++number) call(number);
     quiet();
   }
 }
 
-// A routine with its last argument, the stream.
+// Returns the routine with its last argument, the stream, filled in.
 template <typename Routine>
 auto on(hipStream_t stream, Routine routine) {
   return [=](auto... arguments) { return routine(arguments..., stream); };
@@ -31,7 +31,7 @@ auto on(hipStream_t stream, Routine routine) {
 #define BODY(quiet, ...)                                               \
   repeat(                                                              \
       rounds,                                                          \
-      [&]([[maybe_unused]] std::uint64_t round) {                      \
+      [&]([[maybe_unused]] std::uint64_t call) {                       \
         [[maybe_unused]] const std::size_t skip = 0, bytes = at.bytes; \
         __VA_ARGS__;                                                   \
       },                                                               \
@@ -73,7 +73,7 @@ auto on(hipStream_t stream, Routine routine) {
 #undef DO
 #undef BODY
 
-// E of the parameters: hosts have no types of 16 bits.
+// `E` is what the routine's parameters point to: void for the 16-bit types, which hosts lack.
 template <auto routine, std::size_t elem_bytes, typename E, typename... Stream>
 void all_reduce(const At& at, const Rounds& rounds, Stream... stream) {
   void* const dest = at.dest;

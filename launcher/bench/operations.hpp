@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of operations, on the host; and all-reduces of every type, which only hosts and streams
-// have. Invariant: the table has the order of rows.def, as the kernels have.
+// The table of operations, for the host and for streams; and all-reduces of every type, which
+// kernels do not have. Invariant: the table has the order of rows.def, as has that of the kernels.
 #ifndef MESHMEM_BENCH_OPERATIONS_HPP_
 #define MESHMEM_BENCH_OPERATIONS_HPP_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line. Invariant: one PE of a job speaks, so that a slip is told once.
+// Reads the command line. Invariant: only PE 0 prints, so that a mistake is reported once.
 #include "bench/options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,19 +16,20 @@
 namespace meshmem::bench {
 namespace {
 
+// Defaults of --max-bytes, --blocks and --threads.
 #if defined(MESHMEM_TARGET_CPU)
-constexpr std::size_t kMostOfReductions = std::size_t{16} << 20;
-constexpr std::size_t kMostOfOthers = std::size_t{1} << 20;
+constexpr std::size_t kAllreduceMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kOtherMaxBytes = std::size_t{1} << 20;
 constexpr unsigned kDefaultBlocks = 4, kDefaultThreads = 64;
 #else
-constexpr std::size_t kMostOfReductions = std::size_t{1} << 30;
-constexpr std::size_t kMostOfOthers = std::size_t{4} << 20;
+constexpr std::size_t kAllreduceMaxBytes = std::size_t{1} << 30;
+constexpr std::size_t kOtherMaxBytes = std::size_t{4} << 20;
 constexpr unsigned kDefaultBlocks = 32, kDefaultThreads = 512;
 #endif
-// The name that stands for all rows.
+// The name that stands for all operations.
 const std::string kAll = "all";
 
-// Makes a number of bytes of a size, or says what is wrong with it.
+// Turns a size such as 64K into a number of bytes. Returns what is wrong with it, or "".
 std::string read_size(std::string& text) {
   const auto bytes = parse_size(text);
   if (!bytes || *bytes == 0 || *bytes > std::size_t{1} << 40)
@@ -41,6 +42,7 @@ std::string check_plot(const std::string& path) {
   return path.size() > 4 && path.ends_with(".svg") ? "" : "'" + path + "' does not end in .svg";
 }
 
+// Values as the user gave them; settle() turns them into Options.
 struct Words {
   std::vector<std::string> operations;
   std::string from, memory, team = "world";
@@ -128,7 +130,7 @@ void choose_operations(Options& options, const Words& words) {
   }
 }
 
-// An all-reduce by itself has all types, where a host or a stream calls it.
+// allreduce as the only operation has all types if the host or a stream calls it.
 void choose_type(const CLI::App& app, Options& options) {
   const bool is_called_by_host = options.caller == Caller::host;
   const bool has_types = options.operations == std::vector{find_operation("allreduce")} &&
@@ -155,12 +157,14 @@ void choose_type(const CLI::App& app, Options& options) {
 
 void settle(const CLI::App& app, Options& options, Words& words) {
   if (words.operations.empty()) words.operations = {"allreduce"};
-  // By itself, and without --from, it is on the device from a stream.
-  const bool plain =
+  // allreduce alone, without --from, is called on a stream, with device memory.
+  const bool is_allreduce_alone =
       words.operations == std::vector<std::string>{"allreduce"} && words.from.empty();
   if (words.memory.empty())
-    words.memory = !plain && (words.from.empty() || words.from == "host") ? "host" : "device";
-  if (words.from.empty()) words.from = plain && words.memory == "device" ? "stream" : "host";
+    words.memory =
+        !is_allreduce_alone && (words.from.empty() || words.from == "host") ? "host" : "device";
+  if (words.from.empty())
+    words.from = is_allreduce_alone && words.memory == "device" ? "stream" : "host";
   options.caller = caller_of(words.from);
   options.on_device = words.memory == "device";
   choose_operations(options, words);
@@ -168,7 +172,7 @@ void settle(const CLI::App& app, Options& options, Words& words) {
   options.all_sizes = app.count("--max-bytes") == 0;
   if (options.all_sizes)
     options.max_bytes = std::max(
-        options.operations[0]->is_typed() ? kMostOfReductions : kMostOfOthers, options.min_bytes);
+        options.operations[0]->is_typed() ? kAllreduceMaxBytes : kOtherMaxBytes, options.min_bytes);
   options.even_team = words.team == "even";
   if (options.blocks == 0) options.blocks = kDefaultBlocks;
   if (options.threads == 0) options.threads = kDefaultThreads;
@@ -176,14 +180,14 @@ void settle(const CLI::App& app, Options& options, Words& words) {
     throw CLI::ValidationError("--min-bytes", "is more than --max-bytes");
 }
 
-// The launcher's word; the library has not been started.
+// Asks the launcher's variables, as the library has not been started.
 bool is_first_pe() {
   const char* rank = std::getenv("PMIX_RANK");
   if (rank == nullptr) rank = std::getenv("PMI_RANK");
   return rank == nullptr || std::string_view(rank) == "0";
 }
 
-// The others leave time for the first to speak: launchers end a job when a PE fails.
+// Returns the exit status. Other PEs give PE 0 time to print: launchers end a job when a PE fails.
 int report(const CLI::App& app, const CLI::ParseError& error) {
   const bool failed = error.get_exit_code() != 0;
   if (is_first_pe()) {

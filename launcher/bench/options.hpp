@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of meshmem-bench. Invariant: values that are read here make sense together. Called
-// before the library is initialized.
+// The options of meshmem-bench. Invariant: those that parse_options() returns make sense together.
+// Called before the library is initialized.
 #ifndef MESHMEM_BENCH_OPTIONS_HPP_
 #define MESHMEM_BENCH_OPTIONS_HPP_
 
@@ -19,31 +19,32 @@ struct Options {
   Caller caller = Caller::stream;
   std::size_t min_bytes = 8;
   std::size_t max_bytes = 0;
-  bool all_sizes = false;  // max_bytes is the default: beyond it nothing changes any more
+  bool all_sizes = false;  // no --max-bytes: the last plan of --tune also holds for larger sizes
   std::string type = "float";
   std::string op = "sum";
   bool on_device = true;
-  bool even_team = false;  // every second PE
+  bool even_team = false;  // the team is every second PE
   bool count_odd = false;
   bool misaligned = false;
   bool in_place = false;
   bool check = false;
   bool csv = false;
   std::string json;
-  std::string plot;                 // the file for a picture
-  std::vector<std::string> beside;  // files of others' figures, for the picture
+  std::string plot;                 // the SVG file
+  std::vector<std::string> beside;  // CSV files of others' figures, to draw too
   bool list = false;
   bool tune = false;
   bool quick = false;
   std::string out;
   int runs = 5;
   int iterations = 0;                // rounds of a run; 0: as long as a figure needs
-  int window = 0;                    // calls of a round; 0: the operation's
+  int window = 0;                    // calls of a round; 0: by operation and caller
   unsigned blocks = 0, threads = 0;  // of kernels
-  std::string peer;                  // of PE 0: near, far, a number, or empty
+  std::string peer;                  // of PE 0: near, far or a number; empty: PE 1
 };
 
-// nullopt: there is nothing to do, and the program ends with `status`. PE 0 alone says why.
+// Returns nullopt if there is nothing to measure: the program then ends with `status`. Only PE 0
+// prints why.
 std::optional<Options> parse_options(int argc, char** argv, int& status);
 
 }  // namespace meshmem::bench

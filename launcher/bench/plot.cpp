@@ -23,7 +23,7 @@ constexpr double kPanelWidth = 400, kPanelHeight = 340, kTop = 74, kBottom = 56;
 constexpr double kLeft = 74, kBetween = 84, kLegendGap = 22, kLegendRow = 20, kLetter = 6.6;
 constexpr double kFloor = kTop + kPanelHeight;
 constexpr int kMostTicks = 8;
-// Okabe and Ito's, which colour-blind people tell apart too, without the yellow.
+// Okabe and Ito's colours, which colour-blind people can tell apart too, without the yellow.
 constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                 "#56b4e9", "#e69f00", "#000000"};
 // A circle, a square and a triangle, as paths around a point.
@@ -53,7 +53,7 @@ std::string size_label(double bytes) {
   return fmt::format("{:g}{}", bytes, suffix);
 }
 
-// Returns the figure that a panel shows of a size that took so long.
+// Returns what a panel shows for a size and its time.
 using Value = double (*)(double bytes, double us);
 
 struct Panel {
@@ -91,7 +91,7 @@ Axis axis_of_sizes(const std::vector<Curve>& curves) {
   return axis;
 }
 
-// Ticks are at powers of ten, and with few of these at 2 and 5 of each too.
+// Ticks are at powers of ten and, where these are few, also at 2 and 5 times each.
 Axis axis_of_values(const std::vector<Curve>& curves, Value value) {
   const auto [least, most] = range_of(curves, value);
   const double margin = most / least < 2 ? 1.6 : std::pow(most / least, 0.06) * 1.05;
@@ -139,7 +139,7 @@ std::string draw_panel(const std::vector<Curve>& curves, const Panel& panel) {
         "<text x='{3}' y='{4:.1f}' text-anchor='end'>{5:g}</text>\n",
         panel.x, y_of(tick), panel.x + kPanelWidth, panel.x - 8, y_of(tick) + 4, tick);
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    std::string line, markers, there, back;  // there and back: around the band of all runs
+    std::string line, markers, there, back;  // there and back: the edges of the band
     const auto place = [&](bool is_first, const Point& point, double us) {
       return fmt::format("{}{:.1f} {:.1f}", is_first ? "M" : "L", x_of(point.bytes),
                          y_of(panel.value(point.bytes, us)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A picture of figures over the size: time and bandwidth, both axes logarithmic, as SVG.
-// Invariant: it shows no more than its curves have; what has no size is left out. Called by the
-// report, on PE 0.
+// Draws figures over the size as SVG: time and bandwidth, with logarithmic axes.
+// Invariant: nothing is drawn but points of the curves; points without a size are left out. Called
+// by the report, on PE 0.
 #ifndef MESHMEM_BENCH_PLOT_HPP_
 #define MESHMEM_BENCH_PLOT_HPP_
 
@@ -14,7 +14,7 @@ namespace meshmem::bench {
 struct Point {
   double bytes;
   double us;
-  double least_us = us, most_us = us;  // of several runs, whose median `us` is
+  double least_us = us, most_us = us;  // of several runs; `us` is their median
 };
 
 struct Curve {
@@ -27,9 +27,9 @@ struct Curve {
 std::string draw(const std::string& title, const std::string& subtitle,
                  const std::vector<Curve>& curves);
 
-// The curves of a CSV file, one an operation and caller, in the file's order. It has a head with
-// the names bytes and us at least, as --csv has, and may have min_us and max_us. Lines that begin
-// with # are left out. Throws std::runtime_error with what is wrong with it.
+// Reads the curves of a CSV file, one for each operation and caller, in the file's order. The first
+// line names the columns, as that of --csv does: bytes and us at least, perhaps min_us and max_us.
+// Lines that begin with # are left out. Throws std::runtime_error with what is wrong with the file.
 std::vector<Curve> read_curves(const std::string& path);
 
 }  // namespace meshmem::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines and files. Invariant: algorithm bandwidth is bytes over time; the bus bandwidth of an
-// all-reduce multiplies it by 2 (n - 1) / n, what each PE must send and receive at least.
+// Lines and files. Invariant: algorithm bandwidth is bytes over time. The bus bandwidth of an
+// all-reduce is that times 2 (n - 1) / n: each PE must send and receive at least that much.
 #include "bench/report.hpp"
 
 #include <fmt/chrono.h>
@@ -23,12 +23,12 @@ double gbs_of(const Figure& figure) {
 }
 double rate_of(const Figure& figure) { return 1e6 / figure.us.median; }
 
-// Of all PEs' links, in times of the algorithm bandwidth; 0: there is no such figure.
+// Bus bandwidth over algorithm bandwidth; 0: the operation has no bus bandwidth.
 double bus_factor(const Operation& operation, int n) {
   return operation.answer == Answer::sum ? 2.0 * (n - 1) / n : 0;
 }
 
-// Nanoseconds show where there are no more than a few.
+// Small times get more digits: some calls take a few nanoseconds.
 std::string text_of(double us) { return fmt::format("{:.{}f}", us, us < 10 ? 5 : 3); }
 
 const char* memory_of(const Options& options) { return options.on_device ? "device" : "host"; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures, for people and for programs. Invariant: PE 0 alone writes.
+// Writes the figures as a table, CSV, JSON and a picture. Invariant: only PE 0 writes.
 #ifndef MESHMEM_BENCH_REPORT_HPP_
 #define MESHMEM_BENCH_REPORT_HPP_
 
@@ -21,16 +21,16 @@ struct Figure {
 
 class Report {
  public:
-  // Opens the files, so that what is wrong with them shows before the work.
+  // Opens the output files and reads those of --beside, so that errors come before the work.
   Report(const Options& options, const std::string& nodes, bool writes);
-  // The figures that follow are of this operation of n PEs, which PE 0 does with `peer`; -1: all
-  // take part.
+  // The figures that follow are of `operation` by n PEs. `peer` is the PE that PE 0 works with; -1:
+  // all take part.
   void begin(const Operation& operation, int n, int peer);
   void add(const Figure& figure);
   void close();
 
  private:
-  // A name and its value, as CSV and JSON have it.
+  // A column of CSV and its value, or a name and a value of JSON.
   struct Field {
     std::string name;
     std::string value;  // empty: there is none
@@ -49,12 +49,12 @@ class Report {
   int n_ = 0, peer_ = -1;
   std::ofstream json_;
   std::ofstream plot_;
-  std::vector<Curve> curves_;  // those of this run first
-  std::vector<Curve> beside_;
-  bool is_first_ = true;
+  std::vector<Curve> curves_;  // of this run, one an operation
+  std::vector<Curve> beside_;  // of the files
+  bool is_first_ = true;       // no figure was written yet
 };
 
-// Ends the job unless the file can be written.
+// Both end the job unless the file can be written.
 std::ofstream open_for_writing(const std::string& path);
 void close_written(std::ofstream& file, const std::string& path);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers, arguments, and the check. The memory of a caller's own holds the word that is fetched,
-// then three arrays of alltoallv.
+// Buffers, arguments, and the check. The caller's own memory holds the fetched word, then the three
+// arrays of alltoallv.
 #include "bench/trial.hpp"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace meshmem::bench {
 namespace {
 
-constexpr int kTimes = 3;  // of --check
+constexpr int kTimes = 3;  // rounds that --check compares
 
-// A line of its own for the signal.
+// More than a cache line, so that the signal has one of its own.
 constexpr std::size_t kSignalBytes = 256;
 
 Shape shape_of(const Options& options, Caller caller) {
@@ -38,9 +38,9 @@ Trial::Trial(const Operation& operation, const Options& options, int peer)
   at_.team = SHMEM_TEAM_WORLD;
   if (options.even_team)
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, n_, nullptr, 0, &at_.team);
-  source_buffer_ = take_buffer(source_bytes(that_case()), on_device_);
+  source_buffer_ = take_buffer(source_bytes(present_case()), on_device_);
   dest_buffer_ =
-      options.in_place ? source_buffer_ : take_buffer(dest_bytes(that_case()), on_device_);
+      options.in_place ? source_buffer_ : take_buffer(dest_bytes(present_case()), on_device_);
   const std::size_t skip = options.misaligned ? elem_bytes(operation) : 0;
   at_.source = static_cast<char*>(source_buffer_) + skip;
   at_.dest = static_cast<char*>(dest_buffer_) + skip;
@@ -81,7 +81,7 @@ std::size_t* Trial::block_table(int which) const {
   return static_cast<std::size_t*>(own_) + 1 + which * shmem_n_pes();
 }
 
-Case Trial::that_case() const {
+Case Trial::present_case() const {
   return {operation_, shmem_team_my_pe(at_.team), n_, peer_, at_.bytes, window_, turn_};
 }
 
@@ -114,7 +114,7 @@ void Trial::run(int rounds, hipStream_t stream) {
 
 Work Trial::work() {
   Work work;
-  // A graph does the same each time, and the rounds of a pair differ.
+  // A replayed graph repeats its call numbers, and a pair's signals count up with them.
   work.clock = caller_ == Caller::host                                    ? Clock::host
                : caller_ == Caller::stream && operation_.who != Who::pair ? Clock::graph
                                                                           : Clock::stream;
@@ -123,7 +123,7 @@ Work Trial::work() {
   return work;
 }
 
-void Trial::lay_out_blocks() {
+void Trial::fill_block_tables() {
   const int n = shmem_n_pes(), me = shmem_my_pe();
   std::vector<std::size_t> own(1 + 3 * static_cast<std::size_t>(n));
   std::size_t* const tables = own.data() + 1;
@@ -136,12 +136,12 @@ void Trial::lay_out_blocks() {
 }
 
 void Trial::prepare() {
-  const Bytes source = source_of(that_case()), dest = dest_before(that_case());
+  const Bytes source = source_of(present_case()), dest = dest_before(present_case());
   const Bytes signal(kSignalBytes);
-  copy(at_.dest, dest.data(), dest.size(), on_device_);  // which may be the source
+  copy(at_.dest, dest.data(), dest.size(), on_device_);  // first, as it may be the source
   copy(at_.source, source.data(), source.size(), on_device_);
   copy(at_.signal, signal.data(), signal.size(), on_device_);
-  lay_out_blocks();
+  fill_block_tables();
   next_ = 0;
   shmem_barrier_all();
   if (operation_.answer != Answer::meeting) return;
@@ -151,11 +151,12 @@ void Trial::prepare() {
 }
 
 long Trial::compare() {
-  Bytes found(dest_bytes(that_case()) + kGuardBytes);
+  Bytes found(dest_bytes(present_case()) + kGuardBytes);
   copy(found.data(), at_.dest, found.size(), on_device_);
   long fetched = 0;
   copy(&fetched, own_, sizeof fetched, caller_ != Caller::host);
-  return bench::count_wrong(that_case(), found) + (fetched != fetched_after(that_case()) ? 1 : 0);
+  return bench::count_wrong(present_case(), found) +
+         (fetched != fetched_after(present_case()) ? 1 : 0);
 }
 
 long Trial::count_wrong(Meter& meter) {

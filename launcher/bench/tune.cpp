@@ -2,7 +2,7 @@
 //
 // The search. For each size every algorithm is first tried with a few shapes (blocks and threads).
 // They are its best shape at the size before, as much of the device as there is work for, and some
-// in between. If all of them are far behind the best, the algorithm is left out at this size.
+// fixed ones. If all are far behind the best plan so far, the algorithm is left out at this size.
 // Otherwise all its shapes get a short measurement. The best few of all get a thorough one.
 #include "bench/tune.hpp"
 
@@ -19,10 +19,10 @@
 namespace meshmem::bench {
 namespace {
 
-constexpr unsigned kBlocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // as far as there are channels
+constexpr unsigned kBlocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // the library refuses too many
 constexpr unsigned kThreads[] = {1, 64, 128, 256, 512};             // 1 is for processors
 constexpr unsigned kMostThreads = 576;  // few algorithms have plans with 576
-constexpr double kHopeless = 2.5;       // times the best: not measured any further
+constexpr double kHopeless = 2.5;       // times the best: such a plan is not measured further
 constexpr std::size_t kFinalists = 6;
 constexpr double kSame = 0.98;  // a gain below 2 % keeps the plan of the size before: fewer rows
 
@@ -38,8 +38,9 @@ struct Algorithm {
   Shape best{1, 64};  // at the size before
 };
 
-// Loads are of 16 bytes: threads without one only cost, and a thread should not have thousands
-// while others could be had. On processors threads take turns, so that one is as good as many.
+// A load is 16 bytes. Threads without a load only cost, and a thread should not have thousands of
+// loads while more threads could share them. On processors threads take turns, so that one is as
+// good as many.
 bool makes_sense(const Shape& shape, std::size_t bytes) {
   static const bool on_processors = architecture() == "cpu";
   constexpr std::size_t kLoad = 16, kMostLoads = 4096, kManyThreads = 64 * 256;
@@ -70,7 +71,7 @@ class Search {
   }
 
  private:
-  // The best since the candidate of this number.
+  // The best of the candidates from number `first` on.
   Candidate best_since(std::size_t first) const {
     const auto begin = tried_.begin() + static_cast<std::ptrdiff_t>(first);
     const auto best = std::min_element(begin, tried_.end(), is_faster);
@@ -78,7 +79,7 @@ class Search {
                                 : *best;
   }
 
-  // Measures a plan, unless there is none such or it was tried before.
+  // Measures a plan, unless it makes no sense, was tried before, or the library refuses it.
   void try_one(const Algorithm& algorithm, const Shape& shape, std::size_t bytes) {
     const std::string plan = fmt::format("{} {} {}", algorithm.name, shape.blocks, shape.threads);
     const auto is_it = [&](const Candidate& other) { return other.plan == plan; };
@@ -101,7 +102,7 @@ class Search {
     algorithm.best = best_since(first).shape;
   }
 
-  // As many blocks as there is work for.
+  // The most blocks and threads that there is work for.
   static Shape usual(std::size_t bytes) {
     Shape shape{1, 64};
     for (const unsigned blocks : {1u, 2u, 4u, 8u, 16u, 32u, 64u})
@@ -135,7 +136,7 @@ class Search {
   std::string before_;  // the plan of the size before
 };
 
-// The text of the table: PE 0's goes to a file or is printed.
+// The table, which PE 0 prints, and with --out also writes to a file.
 class Table {
  public:
   Table(const Options& options, int n) : path_(options.out), n_(n) {
@@ -161,7 +162,8 @@ class Table {
                     best.plan, best.us, own_us));
   }
 
-  // Larger sizes than were measured are left to the library's own table.
+  // `is_for_all_sizes`: the last plan holds for all larger sizes. Otherwise those are left to the
+  // library's own table.
   void close(bool is_for_all_sizes) {
     put_row(is_for_all_sizes ? "any" : short_size(last_bytes_));
     if (file_.is_open()) close_written(file_, path_);

@@ -12,7 +12,8 @@
 
 namespace meshmem::bench {
 
-// Tunes the all-reduce for the sizes of `options`, to which it is resized in turn. All PEs call it.
+// Writes the best plans for the sizes of `options`, and resizes the all-reduce to each of them. All
+// PEs call it.
 void tune(Meter& meter, Trial& all_reduce, const Options& options);
 
 }  // namespace meshmem::bench
