@@ -65,7 +65,7 @@ def medians(runs):
             for key in keys}
 
 
-def show(value):
+def time_text(value):
     return f"{value * 1000:10.1f} ns" if value < 1 else f"{value:10.2f} us"
 
 
@@ -78,11 +78,11 @@ def print_table(title, ours, peer, peer_name):
     head = f"{'operation':<28}{'bytes':>9}{'meshmem':>14}{'limit':>14}{'ratio':>8}"
     print(head + (f"{peer_name:>14}{'ratio':>8}" if peer else ""))
     for (name, size), (took, limit) in ours.items():
-        line = (f"{name:<28}{size or '':>9}{show(took):>14}"
-                f"{show(limit) if limit else '-':>14}{ratio(took, limit):>8}")
+        line = (f"{name:<28}{size or '':>9}{time_text(took):>14}"
+                f"{time_text(limit) if limit else '-':>14}{ratio(took, limit):>8}")
         if peer:
             theirs = peer.get((name, size), (0, 0))[0]
-            line += f"{show(theirs) if theirs else '-':>14}{ratio(took, theirs):>8}"
+            line += f"{time_text(theirs) if theirs else '-':>14}{ratio(took, theirs):>8}"
         print(line)
     sys.stdout.flush()
 
