@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork and exec for PEs.
-// Invariant: between fork and exec only calls that are safe after fork in a program with threads.
+// Invariant: between fork and exec a child makes only calls that are safe after a fork in a program
+// with threads.
 #include "children.hpp"
 
 #include <elf.h>
@@ -20,9 +21,9 @@
 namespace meshmem {
 namespace {
 
-// Descriptors that oshrun holds: two pipes of each PE and the connection that PMIx's server accepts
-// from it; and what it, the server and the start of a PE take besides. Found out late, a lack would
-// be a PE that waits for the server for ever.
+// Descriptors that oshrun holds: for each PE two pipes and its connection to PMIx's server; besides
+// what oshrun, the server and the start of a PE need. A PE whose connection gets none would wait for
+// the server for ever.
 constexpr rlim_t kFilesOfPe = 3;
 constexpr rlim_t kOwnFiles = 32;
 
@@ -134,7 +135,7 @@ pid_t ChildStarter::start(const std::vector<std::string>& environment,
 void ChildStarter::become_program(char** arguments, char** environment,
                                   const StandardDescriptors& descriptors, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
+  if (::getppid() != parent) ::_exit(127);  // oshrun ended before the line above
   ::setpgid(0, 0);
   restore_signals();
   ::setrlimit(RLIMIT_NOFILE, &files_);

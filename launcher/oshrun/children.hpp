@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the processes of the PEs and names how they ended.
 // Invariant: a started PE is the leader of a process group of its own, and holds no descriptor of
-// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Called
-// on the main thread only (the kernel ties PEs to the thread that forks).
+// oshrun's but its three standard ones. The kernel kills it when oshrun ends. Called on the main
+// thread only (the kernel ties PEs to the thread that forks).
 #ifndef MESHMEM_OSHRUN_CHILDREN_HPP_
 #define MESHMEM_OSHRUN_CHILDREN_HPP_
 
@@ -70,8 +70,8 @@ struct ChildEnd {
   int status;  // of the exit
 };
 
-// The next child that has ended, if any. Its process group is killed before its number is given
-// back to the system, so that no stranger's group can be meant.
+// Returns the next child that has ended, if any. Its process group is killed before the system may
+// use its number again, so that a stranger's group is never hit.
 std::optional<ChildEnd> take_ended_child();
 
 }  // namespace meshmem

@@ -2,7 +2,6 @@
 // Sorts the inherited variables into identities of an outer launcher and everything else.
 // Invariant: settings that a user may have made (PMIX_MCA_*, OMPI_MCA_*, PRTE_MCA_*) pass through,
 // except those by which mpirun tells its own children who they are.
-// Called by main() and running_job.cpp.
 #include "environment.hpp"
 
 #include <fmt/format.h>
@@ -58,13 +57,13 @@ Environment make_base_environment(const std::vector<std::string>& exports, int p
     if (equals == std::string::npos || is_outer_identity(text)) continue;
     environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  // PEs write to pipes; this tells a program that wants to know where these lead.
+  // PEs write to pipes. These variables tell a program which of them lead to a terminal.
   if (::isatty(STDOUT_FILENO) == 1) environment.emplace("MESHMEM_OUTPUT_TTY", "1");
   if (::isatty(STDERR_FILENO) == 1) environment.emplace("MESHMEM_ERROR_TTY", "1");
-  // Open MPI 4 takes a program for a single process if no launcher that it knows shows itself. That
-  // is this component's guess; without it Open MPI asks the PMIx server, which is oshrun's.
+  // Open MPI 4's component orte takes a program for a single process if it sees no launcher that it
+  // knows. Without this component Open MPI asks the PMIx server, which is oshrun's.
   environment.emplace("OMPI_MCA_schizo", "^orte");
-  // Its shared memory lies in /dev/shm otherwise, and stays there when the job is killed.
+  // Otherwise Open MPI's shared memory lies in /dev/shm, and stays there when the job is killed.
   environment.emplace("OMPI_MCA_btl_vader_backing_directory", scratch_path);
   for (const std::string& text : exports) apply_export(environment, text);
   environment["MESHMEM_OSHRUN_PES"] = fmt::format("{}", pes);

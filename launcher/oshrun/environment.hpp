@@ -2,7 +2,7 @@
 // Makes the environment that the PEs get, and takes an outer launcher's identity out of oshrun's
 // own.
 // Invariant: no PE inherits an identity (rank, size, server to call) from a launcher around oshrun.
-// Called by main() before the PMIx server starts.
+// Called by main() before the PMIx server starts, and by hosts.cpp for another launcher.
 #ifndef MESHMEM_OSHRUN_ENVIRONMENT_HPP_
 #define MESHMEM_OSHRUN_ENVIRONMENT_HPP_
 
@@ -14,13 +14,13 @@ namespace meshmem {
 
 using Environment = std::map<std::string, std::string>;
 
-// oshrun's environment without the identities, plus the -x options, the word on the terminal, the
-// number of PEs, and what Open MPI needs to find oshrun and to leave no files.
+// oshrun's environment without the identities, plus the -x options, whether the output goes to a
+// terminal, the number of PEs, and what Open MPI needs to find oshrun and to leave no files.
 Environment make_base_environment(const std::vector<std::string>& exports, int pes,
                                   const std::string& scratch_path);
 
-// 128 random bits from the kernel, as 32 hexadecimal digits. Only the processes of a job know them,
-// from their environment, which only their user can read.
+// 128 random bits from the kernel, as 32 hexadecimal digits. Only a job's processes know them, from
+// their environment, which only their user can read.
 std::string make_secret();
 
 // Takes an outer launcher's identity out of oshrun's own environment, which the PMIx server reads.

@@ -39,7 +39,7 @@ template <typename... Values>
   throw Failure(kSystemError, fmt::format(text, std::forward<Values>(values)...));
 }
 
-// Turns the result of a system call that must not fail into itself or a Failure with errno's text.
+// Returns a system call's result, or throws Failure with errno's text if the call failed.
 template <typename Result>
 Result check(Result result, const char* doing) {
   if (result < 0) give_up("cannot {}: {}", doing, std::strerror(errno));

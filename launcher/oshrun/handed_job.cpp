@@ -34,11 +34,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// After PE 0's end. Launchers take two seconds, on a busy machine more.
+// How long a launcher may take to end after PE 0. Two seconds are usual, more on a busy machine.
 constexpr auto kLauncherPatience = 10s;
 constexpr auto kGraceOfLauncher = 3s;   // from SIGTERM to SIGKILL
 constexpr auto kGraceOfLeftovers = 1s;  // to clean up, before SIGKILL
-constexpr auto kLeftoversEnd = 3s;
+constexpr auto kLeftoversEnd = 3s;      // when oshrun stops waiting for them
 constexpr std::size_t kMostConnections = 64;
 constexpr int kMostSilence = 10;  // seconds; PE 0's machine counts as lost after that
 constexpr std::size_t kMostAddresses = 32;
@@ -94,7 +94,7 @@ void JobRecord::take() {
   std::erase_if(connections_, [this](Connection& connection) { return !read(connection); });
 }
 
-// False: the connection has ended, or does not know the secret.
+// Returns false if the connection has ended, or sent a wrong secret.
 bool JobRecord::read(Connection& connection) {
   for (;;) {
     char bytes[64];
@@ -150,7 +150,7 @@ class RunningLauncher {
       pass_on_signals();
       record_.take();
       end_if_it_hangs();
-      leftovers();
+      reap_leftovers();
     }
     record_.take();
     if (is_being_ended_) end_leftovers();
@@ -158,9 +158,9 @@ class RunningLauncher {
   }
 
  private:
-  // Descendants of the launcher whose parents have ended are oshrun's children. The exec of oshrun
-  // may have left it others, which stay. Reaps those that have ended, and returns the rest.
-  std::vector<pid_t> leftovers() const {
+  // Descendants of the launcher whose parents have ended are oshrun's children. Reaps those that
+  // have ended, and returns the rest. Children that oshrun had before its exec are left alone.
+  std::vector<pid_t> reap_leftovers() const {
     std::vector<pid_t> left = children_of_oshrun();
     std::erase_if(left, [this](pid_t child) {
       return child == pid_ ||
@@ -172,8 +172,8 @@ class RunningLauncher {
 
   void end_leftovers() const {
     const auto begin = Clock::now();
-    for (auto left = leftovers(); !left.empty() && Clock::now() < begin + kLeftoversEnd;
-         left = leftovers()) {
+    for (auto left = reap_leftovers(); !left.empty() && Clock::now() < begin + kLeftoversEnd;
+         left = reap_leftovers()) {
       if (Clock::now() > begin + kGraceOfLeftovers)
         for (const pid_t child : left) ::kill(child, SIGKILL);
       std::this_thread::sleep_for(10ms);

@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 
 struct Host {
   std::string name;
-  int pes;  // 0: not said
+  int pes;  // 0: not given
 };
 
 Host parse_host(const std::string& text) {
@@ -52,7 +52,7 @@ std::vector<Host> parse_hosts(const std::string& text) {
   return hosts;
 }
 
-// Without numbers, -n PEs are spread evenly: the first hosts get one more where it does not divide.
+// Without numbers, -n PEs are spread evenly; some of the first hosts may get one more.
 void spread(std::vector<Host>& hosts, int pes) {
   const int n_hosts = static_cast<int>(hosts.size());
   if (pes < n_hosts) refuse("--hosts names {} machines for {} PEs; leave some out", n_hosts, pes);
@@ -64,7 +64,7 @@ struct Placement {
   int pes;
 };
 
-// With the numbers that the hosts have.
+// By the numbers that --hosts gives.
 Placement place_by_numbers(const std::vector<Host>& hosts, const Options& options) {
   long sum = 0;
   for (const Host& host : hosts) {
@@ -105,7 +105,7 @@ Words words_of_file(const Options& options) {
   return words;
 }
 
-// Launchers pass on no variables to other machines but their own.
+// True if oshrun passes the variable on: launchers themselves pass on only their own.
 bool goes_along(std::string_view variable) {
   for (std::string_view family : {"SHMEM_", "MESHMEM_", "UCX_", "LD_LIBRARY_PATH="}) {
     if (variable.starts_with(family)) return true;
@@ -123,10 +123,10 @@ Words exports_of(const Options& options) {
   }
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
     const std::string name(*entry, std::string_view(*entry).find('='));
-    const bool is_said = std::any_of(exports.begin(), exports.end(), [&name](const auto& text) {
+    const bool is_named = std::any_of(exports.begin(), exports.end(), [&name](const auto& text) {
       return text == name || text.starts_with(name + "=");
     });
-    if (goes_along(*entry) && !is_said) exports.push_back(name);
+    if (goes_along(*entry) && !is_named) exports.push_back(name);
   }
   return exports;
 }
@@ -137,7 +137,7 @@ void check_program(const std::string& launcher, const std::vector<std::string>& 
          launcher, program[0]);
 }
 
-// One line instead of the launcher's page.
+// Refuses in one line what the launcher would refuse in a page.
 void check_root(const std::string& launcher, const Options& options) {
   if (::geteuid() != 0 || options.allow_root) return;
   // 1 in both variables lets root run it.
@@ -188,7 +188,7 @@ Words host_of_each_pe(const Placement& placement) {
   return names;
 }
 
-// Slurm takes all variables along, and values with a comma only so.
+// Slurm passes on all variables. New ones are set by env before it: --export takes no commas.
 Words command_of_srun(const std::string& protocol, const Options& options) {
   if (options.timeout)
     refuse("srun has no --timeout in seconds; write timeout SECONDS oshrun ..., without --timeout");
@@ -224,7 +224,7 @@ std::string as_shell_word(const std::string& word) {
 
 }  // namespace
 
-// The line is one that the user can type: it is made without the record's variable.
+// The printed line is one that the user can type: it lacks the variable that run_launcher() sets.
 int hand_over(const Options& options) {
   const bool is_pe = std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
   if (is_pe) forget_outer_identity();

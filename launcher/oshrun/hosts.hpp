@@ -22,16 +22,16 @@ int hand_over(const Options& options);
 
 struct FoundLauncher {
   std::string program;   // prun, srun, prterun or mpirun, which is Open MPI's
-  std::string argument;  // prun: the file that leads to its DVM; srun: its --mpi; else empty
+  std::string argument;  // prun: the contact file of its DVM; srun: its --mpi; else empty
 };
 
-// The first of the launchers that is there and can do what the options ask: a DVM of PRRTE's that
+// Returns the first launcher that is there and can do what the options ask: a DVM of PRRTE's that
 // runs already, Slurm inside an allocation, prterun, Open MPI's mpirun. Throws Failure if none is.
 FoundLauncher choose_launcher(const Options& options);
 
 // Runs a launcher to its end, and passes on signals. Returns oshrun's status: a job that has begun
-// and has not ended well is no success, whatever the launcher says. make_words() returns the
-// command line. It is called once the environment has the variable by which PE 0 finds oshrun
+// and has not ended well is a failure, whatever the launcher says. make_words() returns the command
+// line. It is called after the environment got the variable by which PE 0 finds oshrun
 // (base/status/job_record.hpp).
 int run_launcher(const std::function<std::vector<std::string>()>& make_words);
 

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 bool is_on_path(const char* program) { return !find_program(program).empty(); }
 
-// The beginning of what a command prints, on either stream.
+// Returns the beginning of what a command prints, to stdout or stderr.
 std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> output(
       ::popen((command + " 2>&1 </dev/null").c_str(), "re"), ::pclose);
@@ -46,7 +46,7 @@ std::string output_of(const std::string& command) {
 // MPICH's and Intel's mpirun have other options.
 bool is_open_mpi() { return output_of("mpirun --version").find("Open MPI") != std::string::npos; }
 
-// "7" for the last number in "prte.host.7" and takes it away with its dot.
+// Returns the last number in a name, as 7 in "prte.host.7", and removes it with its dot.
 std::optional<long> take_last_number(std::string& name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<long> take_last_number(std::string& name) {
   return number;
 }
 
-// Where a DVM of this user says how to reach it: prte.HOST.PID.UID/pmix.HOST.tool.PID.
+// Returns the contact file of a DVM that this user runs: prte.HOST.PID.UID/pmix.HOST.tool.PID.
 std::optional<std::string> contact_of_dvm(const fs::path& folder) {
   std::string name = folder.filename();
   if (!name.starts_with("prte.")) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<std::string> find_dvm() {
   return contacts[0];
 }
 
-// Inside an allocation; a file of hosts is not one of Slurm's.
+// Returns srun's --mpi inside an allocation; none with --hostfile, which is not a file of Slurm's.
 std::optional<std::string> find_slurm(const Options& options) {
   if (std::getenv("SLURM_JOB_ID") == nullptr || !options.hostfile.empty() || !is_on_path("srun"))
     return std::nullopt;

@@ -29,11 +29,11 @@ std::string parent_folder() {
 
 std::string name_prefix() { return fmt::format("oshrun-{}-", ::geteuid()); }
 
-// In such a folder whoever likes could put another folder in the place of ours, or give one of the
-// user's own the name of a stale one.
+// In a folder that everybody may write, without a sticky bit, anybody could replace our folder, or
+// give one of the user's own folders the name of a stale one.
 void refuse_if_others_may_rename(const std::string& parent) {
   struct stat about;
-  if (::stat(parent.c_str(), &about) != 0) return;  // mkdtemp says why
+  if (::stat(parent.c_str(), &about) != 0) return;  // mkdtemp will fail too, and says why
   if ((about.st_mode & S_IWOTH) == 0 || (about.st_mode & S_ISVTX) != 0) return;
   give_up(
       "everybody may rename files in '{}' (TMPDIR); set its sticky bit (`chmod +t {}`) or set "
@@ -48,7 +48,7 @@ UniqueFd try_lock(const std::string& path) {
   if (!folder.is_open() || ::fstat(folder.get(), &about) != 0) return UniqueFd();
   if (about.st_uid != ::geteuid()) return UniqueFd();
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return UniqueFd();
-  // Its remover held the lock until just now.
+  // Another oshrun may have held the lock until just now, and removed the folder.
   if (::access(path.c_str(), F_OK) != 0) return UniqueFd();
   return folder;
 }
@@ -77,7 +77,7 @@ ScratchFolder::ScratchFolder() {
   std::string parent = parent_folder();
   refuse_if_others_may_rename(parent);
   remove_stale_folders(parent);
-  // Another oshrun that cleans up may take a new folder before it is locked: then make another.
+  // Another oshrun that cleans up may remove a new folder before it is locked: then make another.
   for (int attempt = 1; !lock_.is_open(); ++attempt) {
     path_ = fmt::format("{}/{}{}-XXXXXX", parent, name_prefix(), ::getpid());
     if (::mkdtemp(path_.data()) == nullptr) fail("make", parent);

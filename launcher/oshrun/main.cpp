@@ -29,7 +29,7 @@
 namespace meshmem {
 namespace {
 
-// Where oshrun's own lines go, also while PMIx's output is held back.
+// oshrun's own stderr, also while PMIx's output is held back.
 int crash_fd = STDERR_FILENO;
 
 // PMIx's server runs inside this process, and may crash where a system call fails.
@@ -41,7 +41,7 @@ void report_crash(int signal) {
   ::raise(signal);  // the handler is gone by SA_RESETHAND
 }
 
-// After the guard is made, which must not hold a descriptor of the user's.
+// Called after the guard is made, which must not inherit this copy of the user's descriptor.
 void set_up_crash_report() {
   const int copy = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (copy >= 0) crash_fd = copy;
@@ -56,8 +56,8 @@ void enter_working_folder(const std::string& folder) {
     refuse("cannot enter --wdir '{}': {}", folder, std::strerror(errno));
 }
 
-// PMIx has arrays of 100 KB on its stacks, which must not depend on `ulimit -s`. The size holds for
-// all threads that are started later, also by PMIx. PEs keep the user's limit.
+// PMIx puts arrays of 100 KB on its threads' stacks, so their size must not depend on `ulimit -s`.
+// Holds for all threads that are started later, also by PMIx. PEs keep the user's limit.
 void give_threads_roomy_stacks() {
   constexpr std::size_t kEnough = 1 << 20;
   pthread_attr_t attributes;

@@ -138,7 +138,7 @@ const CLI::Option* find_with_value_attached(const CLI::App& app, OptionWord& wor
   refuse("{} is not an option of oshrun, which has {}; see oshrun --help", word.text, ours);
 }
 
-// Our option that `word` means; nullptr: the word is to be left out.
+// Returns our option that `word` means; nullptr: the word has no effect.
 const CLI::Option* understand(const CLI::App& app, OptionWord& word) {
   if (const CLI::Option* own = find_own(app, word.name)) return own;
   if (const ForeignOptions* same = find_row(kSameAs, word.name))
@@ -161,8 +161,8 @@ void check_single_program(const std::vector<std::string>& program) {
   }
 }
 
-// Divides the command line into oshrun's own words, as CLI11 is to see them, and, in `program`, the
-// rest.
+// Returns oshrun's own words of the command line, in the form that CLI11 takes. The rest goes to
+// `program`.
 std::vector<std::string> take_own_words(const CLI::App& app, int argc, char** argv,
                                         std::vector<std::string>& program) {
   std::vector<std::string> own;
@@ -174,7 +174,7 @@ std::vector<std::string> take_own_words(const CLI::App& app, int argc, char** ar
     own.push_back(with_dashes(option->get_single_name()));
     if (takes_value(*option) && !word.value && i + 1 < argc) word.value = argv[++i];
     if (word.value && takes_value(*option)) own.push_back(*word.value);
-    if (word.value && !takes_value(*option)) own.back() = word.text;  // which CLI11 judges
+    if (word.value && !takes_value(*option)) own.back() = word.text;  // for CLI11 to judge
   }
   const bool marked = i < argc && std::string_view(argv[i]) == "--";
   program.assign(argv + std::min(i + (marked ? 1 : 0), argc), argv + argc);
@@ -241,7 +241,7 @@ void declare_options(CLI::App& app, Options& options) {
       "--fake-nodes",
       [&](Text text) { options.fake_nodes = parse_count(text, "--fake-nodes", "nodes"); }, "")
       ->group("");
-  // They change nothing on this machine.
+  // These two change nothing in a job on this machine.
   app.add_flag("--allow-run-as-root", options.allow_root)->group("");
   app.add_flag("--oversubscribe", options.oversubscribe)->group("");
 }

@@ -23,11 +23,11 @@ struct Options {
   std::optional<std::chrono::duration<double>> timeout;
   bool tag_output = false;
   std::string working_folder;
-  std::optional<pid_t> status_of;  // another oshrun, whose table is asked for; nothing is run then
+  std::optional<pid_t> status_of;  // another oshrun, whose table is printed; nothing is run then
   int fake_nodes = 1;
   std::string hosts;        // "a:4,b:4"
-  std::string hostfile;     // a file that says so; one of the two, or neither: this machine
-  bool allow_root = false;  // of launchers that ask for it
+  std::string hostfile;     // a file with the same; if both are empty, this machine
+  bool allow_root = false;  // for launchers that do not run as root unless told to
   bool oversubscribe = false;
   std::vector<std::string> program;  // its name and its arguments
 

@@ -64,7 +64,7 @@ void Sink::finish_line() {
   if (mid_line_) write("\n");
 }
 
-// At most one page a call where the descriptor may block: O_NONBLOCK is no way out, as it would be
+// At most one page a call where the descriptor may block. O_NONBLOCK is no solution, as it would be
 // set for every process that shares the terminal or pipe.
 ssize_t Sink::write_some(const char* text, std::size_t bytes) {
   if (never_blocks_) return ::write(fd_, text, bytes);
@@ -144,7 +144,7 @@ void Output::read_from(Stream& stream) {
 void Output::end_stream(Stream& stream) {
   stream.fd.reset();
   if (!may_print(stream)) {
-    // A last line without an end: complete enough to be printed in its turn.
+    // A last line without a newline is complete too, and is printed in its turn.
     if (!stream.text.empty() && stream.text.back() != '\n') stream.text += '\n';
     stream.complete = stream.text.size();
     return;
@@ -215,8 +215,8 @@ void Output::print_waiting(const Sink& sink) {
   }
 }
 
-// When the stream's text must be printed at the latest, be it in the middle of another PE's line,
-// or without its own line's end.
+// When the stream's text must be printed at the latest, even in the middle of another PE's line, or
+// without its own line's end.
 Clock::time_point Output::due_time(const Stream& stream) const {
   if (stream.text.empty()) return Clock::time_point::max();
   if (!may_print(stream)) {

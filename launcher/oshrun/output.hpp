@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings what PEs write to oshrun's own stdout and stderr.
-// Words: a *stream* is one PE's stdout or stderr; a *sink* is where oshrun's goes. Invariant: bytes
-// of two streams meet in a sink only at the end of a line, and oshrun never blocks on a sink.
+// Words: a *stream* is one PE's stdout or stderr; a *sink* is oshrun's own. Invariant: bytes of two
+// streams meet in a sink only at the end of a line, and oshrun never blocks on a sink.
 // Used by running_job.cpp, on the main thread.
 #ifndef MESHMEM_OSHRUN_OUTPUT_HPP_
 #define MESHMEM_OSHRUN_OUTPUT_HPP_
@@ -62,10 +62,10 @@ struct Stream {
   std::string text{};         // read and not printed yet
   std::size_t complete = 0;   // how much of it is whole lines
   Clock::time_point since{};  // when the oldest of it came
-  bool maybe_split = false;  // it ends where a stdio buffer was full, so more of the line will come
+  bool maybe_split = false;   // perhaps it ends where a stdio buffer was full, in mid-line
 };
 
-// All streams, and whose line is unfinished in each sink.
+// All streams, and the two sinks.
 class Output {
  public:
   explicit Output(bool tag_lines);

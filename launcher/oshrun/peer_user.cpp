@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the kernel for the socket at the other end, by one question of netlink (sock_diag). Where a
 // kernel lacks that, it searches /proc/net/tcp, which lists all sockets of the machine.
-// Invariant: only an established socket that a process holds counts. The kernel shows one that was
-// closed as root's.
+// Invariant: only an established socket that a process holds counts. The kernel reports closed ones
+// as root's.
 #include "peer_user.hpp"
 
 #include <arpa/inet.h>
@@ -26,8 +26,8 @@
 namespace meshmem {
 namespace {
 
-// A connection as the other end sees it, since that is the socket that is asked for: its source is
-// the other end.
+// A connection as the other end sees it: its source is the other end, about whose socket the kernel
+// is asked.
 struct Connection {
   int family = AF_UNSPEC;
   inet_diag_sockid ends{};  // IPv4 uses the first word of an address
@@ -68,7 +68,7 @@ struct Question {
   inet_diag_req_v2 about;
 };
 
-// About the socket whose own end is the connection's other one.
+// Asks about the socket at the connection's other end.
 Question make_question(const Connection& connection) {
   Question question{};
   question.header.nlmsg_len = sizeof(question);
@@ -94,7 +94,7 @@ PeerUser ask_netlink(const Connection& connection) {
       header.nlmsg_type != SOCK_DIAG_BY_FAMILY) {
     return unknown;
   }
-  // A socket that listens at the other end's address would be an answer too.
+  // The kernel may also answer with a socket that listens at the other end's address.
   const auto& found = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
   if (found.idiag_state != TCP_ESTABLISHED || found.idiag_inode == 0) return {};
   return PeerUser{true, found.idiag_uid};

@@ -19,7 +19,7 @@ struct PeerUser {
 
 PeerUser user_of_peer(int connection);
 
-// The two ways apart, for the tests.
+// The two ways, one by one, for the tests.
 PeerUser user_by_netlink(int connection);
 PeerUser user_by_proc(int connection);
 

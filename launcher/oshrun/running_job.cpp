@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main loop: one poll() over signals, mail from the PMIx server, and the PEs' output.
-// Invariant: in each turn ends are collected first, then mail is read, then ends are judged. So a
+// Invariant: each turn of the loop collects ends, then reads mail, and then judges the ends. So a
 // PE's last words are known when its end is judged. Run by main().
 #include "running_job.hpp"
 
@@ -23,7 +23,7 @@ constexpr int kStatusOfSignal = 128;
 // How long PEs have between SIGTERM and SIGKILL when the job failed, and when the user ends it.
 constexpr auto kGrace = 250ms;
 constexpr auto kInterruptGrace = 1s;
-constexpr auto kAskingAgain = 2s;
+constexpr auto kAskingAgain = 2s;  // a second SIGQUIT within this time ends the job
 // How long after a PE's end the news that it had finalized may still come.
 constexpr auto kMailDelay = 100ms;
 // How long output is awaited after the last PE ended: processes that left their PE's group may hold
@@ -83,7 +83,7 @@ void RunningJob::report_lost_output() {
   output_.print_own_line("output of the PEs is lost: {}", std::strerror(error));
 }
 
-// PEs that were killed could not say it themselves.
+// Says how to get the trace if PEs were killed, and so could not say it themselves.
 void RunningJob::report_lost_trace(const std::string& file) {
   if (status_.value_or(0) == 0 || a_pe_said_why_) return;
   if (::access((file + ".pe0.part").c_str(), F_OK) != 0) return;
@@ -270,22 +270,22 @@ void RunningJob::judge(int pe, const ChildEnd& end) {
     }
     return;
   }
-  // Whoever read our output went away and the PE noticed: as without oshrun, that is no news.
+  // The reader of our output went away, and the PE got SIGPIPE, as without oshrun: no news.
   bool reader_left =
       end.signal == SIGPIPE && (output_.out().is_broken() || output_.err().is_broken());
   if (!reader_left) report(pe, describe(end) + suspect_of(end));
   end_with(end.signal != 0 ? kStatusOfSignal + end.signal : end.status);
 }
 
-// Nobody is told who sends a SIGKILL; a shell in a PE's place passes on the end of its child.
+// The kernel tells nobody who sent a SIGKILL. A shell in a PE's place exits with 128 + SIGKILL.
 std::string RunningJob::suspect_of(const ChildEnd& end) const {
   if (end.signal != SIGKILL && end.status != kStatusOfSignal + SIGKILL) return "";
   const auto rise = describe_rise(oom_kills_before_, count_oom_kills());
   return rise ? fmt::format(", probably by the kernel's out-of-memory killer ({})", *rise) : "";
 }
 
-// A PE that left with status 0 and never took part: no failure, unless others do, as shmem_init
-// waits for all PEs.
+// A PE that left with status 0 and never connected is a failure only if others connect: their
+// shmem_init waits for all PEs.
 void RunningJob::judge_early_leavers() {
   const auto waits = [](const Pe& pe) { return pe.pid != 0 && pe.connected && !pe.finalized; };
   const auto left = std::find_if(pes_.begin(), pes_.end(), std::mem_fn(&Pe::left_early));
@@ -295,8 +295,8 @@ void RunningJob::judge_early_leavers() {
   end_with(kSystemError);
 }
 
-// A PE that took part and left with status 0 but without a word, past all exit handlers: others
-// would wait for it, so this is a failure also where no other is left.
+// A PE that connected and left with status 0, but without a word, past all exit handlers. Others
+// would wait for it, so this is a failure, even if no other is left.
 void RunningJob::judge_silent_leavers(Clock::time_point now) {
   if (silent_leavers_.empty() || now < leavers_judged_at_) return;
   for (int pe : std::exchange(silent_leavers_, {})) {
@@ -336,7 +336,7 @@ void RunningJob::report(int pe, const std::string& what) {
 
 void RunningJob::end_with(int status) {
   status_ = status;
-  // All stand still before the first one ends, so that none has the time to complain of another's
+  // All PEs stand still before the first one ends, so that none has time to complain of another's
   // end. SIGCONT lets them go on into the SIGTERM.
   for (int signal : {SIGSTOP, SIGTERM, SIGCONT}) signal_all(signal);
   kill_at_ = Clock::now() + kGrace;

@@ -80,11 +80,12 @@ class RunningJob {
   const std::vector<OomKills> oom_kills_before_ = count_oom_kills();
   std::vector<Pe> pes_;
   int running_ = 0;
-  // Exit 0, connected, and not finalized: neither PMIx, at the end of the process, nor the library.
+  // PEs that connected and exited with 0, and whose finalizing neither PMIx, at the end of the
+  // process, nor the library has reported.
   std::vector<int> silent_leavers_;
   Clock::time_point leavers_judged_at_{};
 
-  std::optional<int> status_;  // decided, if the end is not a good one
+  std::optional<int> status_;  // oshrun's, once something has decided it
   bool a_pe_said_why_ = false;
   bool output_is_lost_ = false;
   int interrupts_ = 0;

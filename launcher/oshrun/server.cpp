@@ -31,15 +31,15 @@ bool is_debugging() {
   return std::getenv("SHMEM_DEBUG") != nullptr || std::getenv("SMA_DEBUG") != nullptr;
 }
 
-// PMIx's threads also complain while the job runs, of a PE that was killed while it connected for
-// example. That PE's end is told by oshrun.
+// PMIx's threads also complain while the job runs, for example of a PE that was killed while it
+// connected. oshrun itself reports that PE's end.
 void send_complaints_nowhere() {
   if (is_debugging()) return;
   static const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ::setenv("PMIX_OUTPUT_STDERR_FD", fmt::format("{}", nowhere.get()).c_str(), 1);
 }
 
-// Keeps back what PMIx prints of its own, which is pages; SHMEM_DEBUG shows it.
+// Holds back PMIx's own messages, which fill pages, unless SHMEM_DEBUG is set.
 class QuietPmix {
  public:
   QuietPmix() {
@@ -56,7 +56,7 @@ class QuietPmix {
 // --- Upcalls, on PMIx's thread ---------------------------------------------------------------
 
 void post(void* events, ServerEvent::Kind kind, const pmix_proc_t* who, int status = 0) {
-  // A tool or a process that registered with no PE has no pipe.
+  // A client that was not registered as a PE, such as a tool, has no pipe.
   if (events == nullptr) return;
   static_cast<EventPipe*>(events)->post({kind, static_cast<int>(who->rank), status});
 }
@@ -67,8 +67,8 @@ pmix_status_t on_event(const pmix_proc_t* who, void* events, auto...) {
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-// Not answered: the caller stays in PMIx_Abort until the job's end takes it too. If it were let go
-// it would be gone before the others, and these would report that a PE left them.
+// Not answered: the caller stays in PMIx_Abort until the job's end takes it too. Otherwise it would
+// be gone before the others, and these would report that a PE left them.
 // The library gives a reason when it was an error and not shmem_global_exit that ended the job.
 pmix_status_t on_abort(const pmix_proc_t* who, void* events, int status, const char* reason,
                        pmix_proc_t*, size_t, pmix_op_cbfunc_t, void*) {
@@ -133,7 +133,7 @@ struct Encoded {
   ~Encoded() { std::free(text); }
 };
 
-// Consecutive PEs share a node; the first nodes have one more when it does not come out even.
+// Consecutive PEs share a node; the first nodes have one more if the PEs do not divide evenly.
 std::vector<std::vector<int>> divide(int pes, int nodes) {
   std::vector<std::vector<int>> parts(nodes);
   int pe = 0;

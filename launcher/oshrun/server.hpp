@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PMIx server: tells the PEs who they are and carries what they exchange.
 // Invariant: PMIx's own threads run nothing of oshrun's but the upcalls in server.cpp, which only
-// post to the event pipe, and the accept() in visitors.cpp. The job's name is a secret: who knows
-// it can be a PE.
+// post to the event pipe, and the accept() in visitors.cpp. The job's name is a secret: a
+// process that knows it can be a PE.
 // Called by main() with all signals blocked.
 #ifndef MESHMEM_OSHRUN_SERVER_HPP_
 #define MESHMEM_OSHRUN_SERVER_HPP_
@@ -62,8 +62,8 @@ struct ServedJob {
 // of the scratch folder does not free.
 ServedJob start_server(const ServerPlan& plan, EventPipe& events);
 
-// From now on refuses connections of other users (visitors.cpp), and reports the first of these
-// users to the pipe. Called before PMIx listens.
+// From now on refuses connections of other users (visitors.cpp), and reports the first such user to
+// the pipe. Called before PMIx listens.
 void admit_own_user_only(EventPipe& refusals);
 
 }  // namespace meshmem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The board lies in an anonymous file of oshrun's, which PEs and `oshrun --status` open through
 // /proc/<pid>/fd: the system lets only the same user do so.
-// Invariant: the file cannot change its size, so that nobody who maps it can be killed by that.
+// Invariant: the file cannot change its size, which would kill processes that map it.
 #include "status.hpp"
 
 #include <fcntl.h>

@@ -19,17 +19,18 @@
 namespace meshmem {
 namespace {
 
-// For the first message of a process of our own that connects and says nothing: PMIx would wait for
-// it for ever, and everybody with it. PMIx sends it at once.
+// PMIx serves nobody while it waits for a newcomer's first message. A process of this user that
+// sends none must not stop it for ever. A PMIx client sends its message at once.
 constexpr timeval kFirstMessagePatience{5, 0};
 
-std::atomic<EventPipe*> pipe_of_refusals{nullptr};  // until the first one
+std::atomic<EventPipe*> pipe_of_refusals{nullptr};  // null after the first one
 
 bool is_welcome(int connection) {
   const PeerUser peer = user_of_peer(connection);
-  if (!peer.can_be_known) return true;  // the job's name, 128 random bits, is what is left
+  if (!peer.can_be_known) return true;  // then only the job's secret name protects it
   if (peer.user == ::geteuid()) return true;
-  // A PE's program may have become another user: without a word it would be "unreachable".
+  // A PE's program may have become another user, which oshrun should say: the program itself only
+  // finds the server "unreachable".
   EventPipe* const events = peer.user ? pipe_of_refusals.exchange(nullptr) : nullptr;
   if (events != nullptr) events->post({ServerEvent::kRefused, 0, static_cast<int>(*peer.user)});
   return false;
@@ -47,7 +48,7 @@ extern "C" [[gnu::visibility("default")]] int accept(int listener, sockaddr* add
   const int connection = ::accept4(listener, address, bytes, SOCK_CLOEXEC);
   if (connection < 0) {
     if (errno == EBADF || errno == EINVAL) return connection;  // closed
-    // At what passes, such as too few descriptors on the machine, PMIx would stop listening for
+    // Other errors pass, such as too few descriptors on the machine. PMIx would stop listening for
     // good.
     ::usleep(10000);
     errno = EAGAIN;
