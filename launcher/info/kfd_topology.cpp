@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a node are lines of a name and a number. Invariant: no exception for what is in the
-// folder.
+// A node's files have lines of a name and a number. Invariant: nothing in the folder causes an
+// exception.
 #include "info/kfd_topology.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ void add_memory(KfdGpu& gpu, const fs::path& node) {
   }
 }
 
-// p2p_links are those by PCIe, which newer drivers list apart.
+// p2p_links are links by PCIe, which newer drivers list separately.
 void add_links(KfdGpu& gpu, const fs::path& node) {
   for (const char* kind : {"io_links", "p2p_links"}) {
     for (const auto& [number, folder] : numbered(node / kind)) {

@@ -2,7 +2,7 @@
 //
 // AMD GPUs and the links between them, as the kernel driver (KFD) shows them in sysfs: without the
 // GPU's runtime, and also where that fails.
-// Invariant: only reads files; what is missing or strange there is left out. Called by
+// Invariant: only reads files, and leaves out what is missing or strange there. Called by
 // meshmem-info.
 #ifndef MESHMEM_INFO_KFD_TOPOLOGY_HPP_
 #define MESHMEM_INFO_KFD_TOPOLOGY_HPP_
@@ -19,7 +19,7 @@ inline constexpr const char* kKfdNodes = "/sys/class/kfd/kfd/topology/nodes";
 struct KfdLink {
   int to;                // a node
   std::uint64_t type;    // 2 is PCIe, 11 xGMI
-  std::uint64_t weight;  // 15 for each hop by xGMI, 20 for each piece of a way by PCIe
+  std::uint64_t weight;  // 15 for each hop by xGMI, 20 for each part of a path by PCIe
   std::uint64_t megabytes_per_second;  // at most; 0 if unknown
 };
 

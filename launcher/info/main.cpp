@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // meshmem-info: says what was built, what this machine offers, and what the environment variables
-// are. Invariant: it needs no launcher; it links base/ and the GPU's runtime alone, so it works
-// where the library itself does not; only the doctor's job loads that. Called by people, and to
-// make docs/environment.md. Ends with 1 if a variable has a bad value or a check of the doctor is
-// bad, with 2 if an argument is wrong.
+// are. Invariant: it needs no launcher, and links only base/ and the GPU's runtime, so it works
+// where the library itself does not. Only the doctor's job loads the library. Called by people, and
+// to make docs/environment.md. Ends with 1 if a variable has a bad value or a check of the doctor
+// is bad, with 2 if an argument is wrong.
 #include <fmt/format.h>
 #include <hip/hip_runtime_api.h>
 
@@ -71,7 +71,7 @@ void print_machine() {
   print_row("memory", fmt::format("{:.1f} GiB", bytes / (1 << 30)));
 }
 
-// ---- Devices as HIP shows them, and which PEs would use them: the same as start-up says, by
+// ---- Devices as HIP shows them, and which PEs would use them, as start-up chooses: by
 // MESHMEM_DEVICE, else PEs in turn. Takes no memory of a device.
 
 bool succeeds(hipError_t error) {
@@ -88,7 +88,7 @@ std::string describe_device(int device) {
                      static_cast<double>(properties.totalGlobalMem) / (1 << 30), bus_id);
 }
 
-// Whether the host's small puts to device heaps may be stores; start-up tries them, too.
+// Whether the host may store small puts into device heaps. Start-up also tries such stores.
 std::string large_bar_of([[maybe_unused]] int device, const Environment& environment) {
   bool has = false;
 #if defined(MESHMEM_TARGET_CPU)
@@ -170,7 +170,7 @@ void print_environment() {
   }
 }
 
-// The exit status: 1 for a bad value; a name that only looks like a slip of the pen is no error.
+// Returns the exit status: 1 for a bad value. An unknown name is reported, but is no error.
 int report_mistakes() {
   std::fflush(stdout);
   for (const std::string& name : unknown_variables(environ)) {
@@ -182,7 +182,7 @@ int report_mistakes() {
   return error ? 1 : 0;
 }
 
-// The exit status: 1 if a check is bad.
+// Returns the exit status: 1 if a check is bad.
 int run_doctor(const std::string& root, bool as_json) {
   const doctor::Machine machine(root, MESHMEM_TARGET);
   if (names_launcher(environ, std::getenv)) return doctor::run_as_job(machine, as_json);

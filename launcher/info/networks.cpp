@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks of the wire that a job takes: interfaces, or what the library of UCX shows, asked by
-// a child process, which writes the rows into a pipe.
-// Invariant: says the same as start-up does: MESHMEM_NETWORK and MESHMEM_NETWORK_DEVICE, else UCX's
-// own variables, else the choice of the wire.
+// The networks of the wire that a job would take: interfaces for TCP, or those that UCX finds. A
+// child process asks UCX and writes the rows into a pipe.
+// Invariant: chooses as start-up does: by MESHMEM_NETWORK and MESHMEM_NETWORK_DEVICE, else by UCX's
+// own variables, else as the wire does.
 #include "info/networks.hpp"
 
 #include <fmt/format.h>
@@ -48,12 +48,13 @@ Rows list_interfaces(const Environment& environment) {
   return rows;
 }
 
-// Where meshmem chooses, UCX carries nothing over TCP.
+// Whether a job would take UCX.
 bool is_for_ucx(const Environment& environment) {
   return environment.network == NetworkKind::ucx ||
          (environment.network == NetworkKind::automatic && has_rdma());
 }
 
+// Unless MESHMEM_NETWORK names UCX, meshmem does not use UCX over TCP.
 Rows ask_ucx(const Environment& environment) {
   Rows rows;
   const bool is_named = environment.network == NetworkKind::ucx;
@@ -75,7 +76,7 @@ Rows ask_ucx(const Environment& environment) {
   return rows;
 }
 
-// In the pipe each text ends with a NUL.
+// The child's work. In the pipe each text ends with a NUL.
 [[noreturn]] void answer(const Environment& environment, int pipe) {
   ::alarm(kPatienceSeconds);
   int status = 1;

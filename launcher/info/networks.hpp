@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks by which PEs of several machines would reach each other, and where there are none,
-// what is missing.
-// Invariant: only asks; connects to nobody. A network's library that crashes or hangs where a
-// system call fails does not take this program along. Called by meshmem-info.
+// The networks by which PEs of several machines would reach each other, or what is missing for one.
+// Invariant: connects to nobody. A network's library that crashes or hangs because a system call
+// fails does not end this program. Called by meshmem-info.
 #ifndef MESHMEM_INFO_NETWORKS_HPP_
 #define MESHMEM_INFO_NETWORKS_HPP_
 
@@ -16,7 +15,7 @@ struct NetworkRow {
   std::string name, about;
 };
 
-// Called before devices are asked for: their runtimes do not outlive a fork.
+// Forks, so it is called before any call to a device's runtime, which a fork would break.
 std::vector<NetworkRow> ask_networks();
 
 }  // namespace meshmem

@@ -22,8 +22,8 @@ namespace meshmem {
 namespace {
 
 // Descriptors that oshrun holds: for each PE two pipes and its connection to PMIx's server; besides
-// what oshrun, the server and the start of a PE need. A PE whose connection gets none would wait for
-// the server for ever.
+// those that oshrun, the server and the start of a PE need. A PE whose connection gets none would
+// wait for the server for ever.
 constexpr rlim_t kFilesOfPe = 3;
 constexpr rlim_t kOwnFiles = 32;
 

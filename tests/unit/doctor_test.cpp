@@ -196,8 +196,8 @@ TEST_F(Doctor, LooksAtThePmixOfLaunchers) {
   expect(name, Verdict::warn, "prterun has PMIx 2.2.5; jobs need 3", "or use oshrun");
   pmix_of_launcher_ = "not found";
   expect(name, Verdict::warn, "prterun does not find", "LD_LIBRARY_PATH");
-  for (const char* untold : {"/usr/bin/mpirun (0x7f00)", "/nowhere", ""}) {
-    pmix_of_launcher_ = untold;
+  for (const char* unknown : {"/usr/bin/mpirun (0x7f00)", "/nowhere", ""}) {
+    pmix_of_launcher_ = unknown;
     for (const Check& one : check_all(machine())) EXPECT_NE(one.name, name);
   }
 }
@@ -328,7 +328,7 @@ TEST_F(Doctor, ComparesHipsRuntimeWithTheBuildAndWithRocm) {
   expect(name, Verdict::ok, "6.10, built with 6.3", "", "hip");
   hip_ = "6.2";
   expect(name, Verdict::warn, "6.2, built with 6.3: it may not load", "LD_LIBRARY_PATH", "hip");
-  hip_ = kHipUntold;
+  hip_ = kHipUnknown;
   expect(name, Verdict::ok, "does not report its version", "", "hip");
   hip_ = "";
   expect(name, Verdict::bad, "libamdhip64.so.6 cannot be loaded", "install HIP 6.3", "hip");
@@ -355,8 +355,8 @@ TEST_F(Doctor, AsksWhetherAmdsMemoryCanBeShared) {
 TEST(DoctorHip, ReadsTheVersionInTheNameOfALibrary) {
   EXPECT_EQ(hip_version_in("libamdhip64.so.5.2.21153"), "5.2");
   EXPECT_EQ(hip_version_in("libamdhip64.so.7.10.71000"), "7.10");
-  for (const char* untold : {"libamdhip64.so.6", "libamdhip64.so", ""})
-    EXPECT_EQ(hip_version_in(untold), kHipUntold) << untold;
+  for (const char* unknown : {"libamdhip64.so.6", "libamdhip64.so", ""})
+    EXPECT_EQ(hip_version_in(unknown), kHipUnknown) << unknown;
 }
 
 TEST_F(Doctor, LooksAtNvidiasDriverAndMps) {

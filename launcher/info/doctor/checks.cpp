@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks as text. Invariant: what comes out as JSON is JSON, whatever a file of the machine said.
+// Checks as text. Invariant: the JSON is valid, whatever a file of the machine contains.
 #include "info/doctor/checks.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ long count(const Checks& checks, Verdict verdict) {
                        [verdict](const Check& check) { return check.verdict == verdict; });
 }
 
-// "left, right: ", and no more names than a line can bear; nothing for no nodes.
+// "left, right: ", with kMost names at most; "" for no nodes.
 std::string names_of_some(const std::vector<std::string>& nodes) {
   constexpr std::size_t kMost = 4;
   if (nodes.empty()) return "";
@@ -83,7 +83,7 @@ std::string json_of(const Checks& checks) {
   return text + fmt::format("\n], \"bad\": {}}}\n", count(checks, Verdict::bad));
 }
 
-// Networks come first: their library is asked by a child, which runtimes of GPUs do not outlive.
+// Networks come first: that check forks, which would break the runtime of GPUs.
 Checks check_all(const Machine& machine) {
   Checks all;
   for (const auto family : {check_networks, check_launchers, check_resources, check_gpus})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result of one check of `meshmem-info --doctor`, how all of them are printed, and the families
-// that make them. Invariant: only what matters to meshmem is checked, and a check that is not OK
-// names what to do.
+// The result of a check of `meshmem-info --doctor`, how results are printed, and the families of
+// checks. Invariant: only what matters to meshmem is checked, and a check that is not OK names what
+// to do.
 #ifndef MESHMEM_INFO_DOCTOR_CHECKS_HPP_
 #define MESHMEM_INFO_DOCTOR_CHECKS_HPP_
 
@@ -21,8 +21,8 @@ struct Check {
   std::string name;
   Verdict verdict;
   std::string says;
-  std::string fix;  // a command, or what to set; empty where all is well
-  // Of a job: who says so. Empty: all of its nodes, or the one machine that is checked.
+  std::string fix;  // a command, or what to set; empty if the verdict is ok
+  // In a job: the nodes that have this result. Empty: all of them, or no job.
   std::vector<std::string> nodes{};
 };
 using Checks = std::vector<Check>;
@@ -40,24 +40,24 @@ inline Check bad(std::string name, std::string says, std::string fix) {
 std::string_view word_of(Verdict verdict);  // "OK", "WARN", "BAD"
 bool has_bad(const Checks& checks);
 
-// A line for each check and one more for each fix. table_of: and a last one that counts.
+// A line for each check and one more for each fix. table_of() adds a last line with the counts.
 std::string lines_of(const Checks& checks);
 std::string table_of(const Checks& checks);
 // {"checks": [{"name": ..., "verdict": ..., "says": ..., "fix": ...}, ...], "bad": 0}
 // A check of some nodes of a job has "nodes": [...] too.
 std::string json_of(const Checks& checks);
-// In quotes. Bytes that are no ASCII may be no UTF-8 either, so they become question marks.
+// In quotes. Bytes outside ASCII may not be UTF-8 either, so they become question marks.
 std::string json_text(std::string_view text);
 
 // The families of checks, each in a file of its name.
 Checks check_networks(const Machine& machine);   // interfaces, UCX
-Checks check_launchers(const Machine& machine);  // who starts jobs, and PMIx by which they speak
+Checks check_launchers(const Machine& machine);  // what starts jobs, and PMIx
 Checks check_resources(const Machine& machine);  // files, memory and cores of this process
-Checks check_gpus(const Machine& machine);       // devices, who may use them, what is in between
+Checks check_gpus(const Machine& machine);       // devices, their permissions, links between them
 Checks check_all(const Machine& machine);
 
-// As a job of a launcher: checks each node, starts the library and tries it between the nodes. PE 0
-// prints one table. Returns the exit status of all PEs: 1 if a check of any node is bad.
+// Called by each PE of a job: checks each node, starts the library and tries it between the nodes.
+// PE 0 prints one table. Returns the exit status of all PEs: 1 if a check of any node is bad.
 int run_as_job(const Machine& machine, bool as_json);
 
 }  // namespace meshmem::doctor

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HIP's version is in its file's name, "libamdhip64.so.6.3.60300", behind links. Asking the library
-// would start it, and it would not see what start-up sets for it (gpu/device_memory.cpp). NVML's
-// calls and numbers are written down here, since its header comes with CUDA alone. NVIDIA keeps
-// their binary interface.
+// HIP's version is in its file's name, "libamdhip64.so.6.3.60300", to which links lead. Asking the
+// library would start it before start-up has set variables for it (gpu/device_memory.cpp). NVML's
+// calls and numbers are written down here, since its header comes only with CUDA. NVIDIA keeps this
+// binary interface.
 #include "info/doctor/gpu_libraries.hpp"
 
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ struct Nvml {
   int (*handle)(unsigned index, Device* gpu);
   int (*peer_status)(Device from, Device to, int index, int* status);
   int (*link_state)(Device gpu, unsigned link, int* is_active);
-  int (*shown)(Device gpu, Amounts* of_bar);
+  int (*bar)(Device gpu, Amounts* of_bar);
   int (*memory)(Device gpu, Amounts* of_memory);
 };
 
@@ -57,7 +57,7 @@ bool load(Nvml& nvml) {
          find(nvml.handle, "nvmlDeviceGetHandleByIndex_v2") &&
          find(nvml.peer_status, "nvmlDeviceGetP2PStatus") &&
          find(nvml.link_state, "nvmlDeviceGetNvLinkState") &&
-         find(nvml.shown, "nvmlDeviceGetBAR1MemoryInfo") &&
+         find(nvml.bar, "nvmlDeviceGetBAR1MemoryInfo") &&
          find(nvml.memory, "nvmlDeviceGetMemoryInfo");
 }
 
@@ -93,13 +93,13 @@ int count_active_links(const Nvml& nvml, Device gpu) {
   return active;
 }
 
-NvmlAnswer::Room room_of(const Nvml& nvml, Device gpu) {
+NvmlAnswer::BarSize bar_size_of(const Nvml& nvml, Device gpu) {
   Amounts bar{}, memory{};
-  if (nvml.shown(gpu, &bar) != kSuccess || nvml.memory(gpu, &memory) != kSuccess) return {0, 0};
+  if (nvml.bar(gpu, &bar) != kSuccess || nvml.memory(gpu, &memory) != kSuccess) return {0, 0};
   return {bar.total, memory.total};
 }
 
-void look_between(const Nvml& nvml, const std::vector<Device>& gpus, NvmlAnswer& answer) {
+void find_gaps(const Nvml& nvml, const std::vector<Device>& gpus, NvmlAnswer& answer) {
   const int count = static_cast<int>(gpus.size());
   for (int from = 0; from < count; ++from) {
     for (int to = 0; to < count; ++to) {
@@ -129,7 +129,7 @@ std::string ask_hip(const std::string& version) {
 std::string hip_version_in(const std::string& file) {
   int major = 0, minor = 0;
   const char* versions = std::strstr(file.c_str(), ".so.");
-  if (!versions || std::sscanf(versions, ".so.%d.%d", &major, &minor) != 2) return kHipUntold;
+  if (!versions || std::sscanf(versions, ".so.%d.%d", &major, &minor) != 2) return kHipUnknown;
   return fmt::format("{}.{}", major, minor);
 }
 
@@ -145,9 +145,9 @@ std::optional<NvmlAnswer> ask_nvml() {
   const std::vector<Device> gpus = gpus_of(nvml);
   for (const Device gpu : gpus) {
     answer.active_links.push_back(count_active_links(nvml, gpu));
-    answer.rooms.push_back(room_of(nvml, gpu));
+    answer.bar_sizes.push_back(bar_size_of(nvml, gpu));
   }
-  look_between(nvml, gpus, answer);
+  find_gaps(nvml, gpus, answer);
   (void)nvml.shutdown();
   return answer;
 }

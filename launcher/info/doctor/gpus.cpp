@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPUs, for the kind that the library was built for: their device files, who may use them, how they
-// reach each other, and NVIDIA's MPS.
+// Checks GPUs of the kind that the library was built for: their device files, who may use them, how
+// they reach each other, and NVIDIA's MPS.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,8 +61,8 @@ Check check_mps(const Machine& machine) {
             "take turns without it (nvidia-cuda-mps-control -d)");
 }
 
-// The runtime loads what the build's compiler has made, and a part of an older one may not.
-// Releases of ROCm and of its HIP have the same two numbers.
+// The runtime loads kernels of the build's compiler; an older runtime may fail to load some.
+// A release of ROCm and its HIP have the same first two numbers.
 Check check_hip_version(const Machine& machine) {
   const std::string name = "HIP runtime", built = machine.hip_of_build,
                     loaded = machine.hip_version();
@@ -71,7 +71,7 @@ Check check_hip_version(const Machine& machine) {
                fmt::format("install HIP {}, or add its folder to LD_LIBRARY_PATH, or build meshmem "
                            "anew on this machine",
                            built));
-  if (loaded == kHipUntold) return ok(name, "does not report its version, built with " + built);
+  if (loaded == kHipUnknown) return ok(name, "does not report its version, built with " + built);
   const std::string says = fmt::format("{}, built with {}", loaded, built);
   const char* set = machine.variable("ROCM_PATH");
   const std::string rocm = set ? set : "/opt/rocm";
@@ -88,8 +88,8 @@ Check check_hip_version(const Machine& machine) {
   return ok(name, says);
 }
 
-// Looks for what PEs of a machine need to map each other's device memory: calls of AMD's own
-// driver, which shows a version; or files of it (dmabuf), which ROCm 6.3 and Linux 6.2 have
+// Looks for what PEs of a machine need to map each other's device memory: either calls of AMD's own
+// driver, which shows a version, or dmabuf files, which ROCm 6.3 and Linux 6.2 have
 // (docs/hip_calls.md).
 Check check_sharing(const Machine& machine) {
   const std::string name = "GPU sharing";
@@ -132,8 +132,8 @@ std::string cuda_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// A driver runs what is compiled for its major version; a newer minor one asks more of it only for
-// kernels that the driver is to compile.
+// A driver runs programs of any CUDA of its major version. If their minor version is newer, only
+// kernels that are already compiled for the GPU run.
 Check check_cuda_version(const NvmlAnswer& answer, int built) {
   constexpr int kMajor = 1000;
   const std::string says = fmt::format("{} runs CUDA {}, built with {}", answer.driver,
@@ -169,14 +169,14 @@ Check check_ways_of_nvidia(const NvmlAnswer& answer) {
                         *most, *most == 1 ? "" : "s"));
 }
 
-// Where there is no NVLink, peers map memory through the BAR.
+// Without NVLink, peers map a GPU's memory through its BAR.
 Check check_bar(const NvmlAnswer& answer) {
-  for (std::size_t gpu = 0; gpu < answer.rooms.size(); ++gpu) {
-    const NvmlAnswer::Room& room = answer.rooms[gpu];
-    if (room.shown >= room.all || answer.active_links[gpu] > 0) continue;
+  for (std::size_t gpu = 0; gpu < answer.bar_sizes.size(); ++gpu) {
+    const NvmlAnswer::BarSize& size = answer.bar_sizes[gpu];
+    if (size.bar >= size.memory || answer.active_links[gpu] > 0) continue;
     return warn("GPU BAR",
                 fmt::format("GPU {} shows {} of its {} MiB to others over PCIe, and has no NVLink",
-                            gpu, room.shown >> 20, room.all >> 20),
+                            gpu, size.bar >> 20, size.memory >> 20),
                 "turn on 'Above 4G decoding' and 'Resizable BAR' in the machine's firmware");
   }
   return ok("GPU BAR", "large, or not needed");

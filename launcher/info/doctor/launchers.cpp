@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the launchers on PATH; oshrun starts jobs of one machine without any of them. And PMIx, by
-// which PEs and launchers speak: the library that meshmem and oshrun load, those of the launchers
-// and of this job's, and settings that both ends obey. The settings that break jobs were found by
+// Checks the launchers on PATH; oshrun starts jobs of one machine without any of them. Also checks
+// PMIx, by which PEs and launchers speak: the library of meshmem and oshrun, those of the launchers
+// and of this job's server, and settings of both ends. The settings that break jobs were found by
 // trying them with PMIx 4.2.
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 namespace meshmem::doctor {
 namespace {
 
-constexpr int kOldestServer = 3;  // of the major versions
+constexpr int kOldestServer = 3;  // the major version of PMIx
 
 // "4.2.2" of "OpenPMIx 4.2.2 (PMIx Standard: ...)"; "?" of another text.
 std::string pmix_number(const std::string& text) {
@@ -40,7 +40,7 @@ Check check_library(const Machine& machine) {
   return ok("PMIx", fmt::format("{}, built with {}", number, built));
 }
 
-// Servers tell their clients.
+// Servers set PMIX_VERSION for their clients.
 Check check_server(const Machine& machine) {
   const char* version = machine.variable("PMIX_VERSION");
   if (!version) return ok("PMIx server", "this job's server does not report its version");
@@ -81,8 +81,9 @@ Check check_settings(const Machine& machine) {
   return ok("PMIx settings", "no setting keeps PEs from their server");
 }
 
-// The path in a line as "libpmix.so.2 => /usr/lib/libpmix.so.2 (0x7f...)", kNotFound, or "".
 constexpr const char* kNotFound = "not found";
+// The path in ldd's line "libpmix.so.2 => /usr/lib/libpmix.so.2 (0x7f...)", kNotFound, or "" if
+// there is no such line.
 std::string linked_pmix(const Machine& machine, const std::string& file) {
   std::istringstream lines(
       machine.output_of("/usr/bin/ldd", fmt::format("'{}' 2>/dev/null", file)));
@@ -95,7 +96,7 @@ std::string linked_pmix(const Machine& machine, const std::string& file) {
   return "";
 }
 
-// mpirun of Open MPI 4 has libpmix in a plugin, mca_pmix_*.so, in a folder that ompi_info tells as
+// mpirun of Open MPI 4 has libpmix in a plugin, mca_pmix_*.so, in a folder that ompi_info prints as
 // "path:pkglibdir:/usr/lib/openmpi". prterun, and mpirun of Open MPI 5, are linked with it.
 std::string pmix_of_plugins(const Machine& machine, const std::string& program) {
   constexpr std::string_view kBefore = "path:pkglibdir:";
@@ -127,7 +128,7 @@ std::string pmix_version_in(const std::filesystem::path& file) {
   return "";
 }
 
-// "4.2.2", kNotFound, or "" where the launcher does not tell or has none.
+// "4.2.2", kNotFound, or "" if the launcher has no PMIx or it cannot be found out.
 std::string pmix_of_launcher(const Machine& machine, const std::string& program) {
   if (program.empty() || program.find('\'') != std::string::npos) return "";
   std::string found = linked_pmix(machine, program);
@@ -136,7 +137,7 @@ std::string pmix_of_launcher(const Machine& machine, const std::string& program)
   return is_file ? pmix_version_in(machine.at(found)) : found;
 }
 
-// Of those that tell.
+// Only of launchers whose PMIx can be found out.
 Checks check_launchers_libraries(const Machine& machine) {
   const std::string name = "PMIx of launchers";
   std::string found;
@@ -160,7 +161,7 @@ Checks check_launchers_libraries(const Machine& machine) {
 }
 
 // The first line of --version with a number in it: some print a headline before. MPICH's launcher
-// puts its version into a column, so blanks are drawn together.
+// puts its version into a column, so several blanks become one.
 std::string version_of(const Machine& machine, const std::string& program) {
   std::istringstream lines(machine.output_of(program, "--version 2>/dev/null"));
   std::string line, result;
@@ -184,7 +185,7 @@ Check check_programs(const Machine& machine) {
               "for several: apt-get install openmpi-bin, or add the launcher's folder to PATH");
 }
 
-// Slurm's plugins are words of what it lists: "pmix", "pmix_v4", "pmi2", "none".
+// srun lists its plugins as words: "pmix", "pmix_v4", "pmi2", "none".
 Check check_srun(const Machine& machine, const std::string& srun) {
   std::istringstream words(machine.output_of(srun, "--mpi=list 2>&1"));
   bool has_list = false, has_pmi2 = false;

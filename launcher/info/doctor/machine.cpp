@@ -32,7 +32,7 @@ int try_memory_file() {
   return 0;
 }
 
-// "OpenPMIx 4.2.2 (PMIx Standard: ...)", or "". PMIx tells its version before it is initialized.
+// "OpenPMIx 4.2.2 (PMIx Standard: ...)", or "". PMIx reports its version before it is initialized.
 std::string ask_pmix() {
   void* library = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!library) return "";
@@ -155,7 +155,7 @@ std::string output_of(const std::string& program, const std::string& words) {
   const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "re"), ::pclose);
   std::string text;
   char line[256] = "";
-  while (output && std::fgets(line, sizeof line, output.get()))  // all, or it might not end well
+  while (output && std::fgets(line, sizeof line, output.get()))  // all, or the program might fail
     if (text.size() < kMost) text += line;
   return text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The machine as the checks see it: files below a root, variables, and what programs and libraries
-// say of themselves. Invariant: a check learns of the machine through this alone, so a test shows
+// say of themselves. Invariant: a check learns about the machine only through this, so a test shows
 // it a machine in a folder. A value that cannot be read is absent, never an error.
 #ifndef MESHMEM_INFO_DOCTOR_MACHINE_HPP_
 #define MESHMEM_INFO_DOCTOR_MACHINE_HPP_
@@ -35,7 +35,7 @@ class Machine {
   // The group of a file: its name, or its number where none is known.
   std::string group_of(const std::string& path) const;
 
-  // The rest of the line of a file that begins with these words, without blanks at its ends.
+  // The rest of the first line that begins with `begin`, without blanks at its ends.
   std::optional<std::string> field(const std::string& path, const std::string& begin) const;
   // A limit by its name in /proc/self/limits, "Max open files"; nullopt if there is none.
   std::optional<std::uint64_t> limit(const std::string& name, bool hard = false) const;
@@ -44,7 +44,7 @@ class Machine {
   // A program's place by PATH; empty if it is not there.
   std::string find_program(const std::string& name) const;
 
-  // Functions that tests put in the place of this process's variables and questions.
+  // Tests replace these variables of the process and questions to the system by their own.
   std::function<const char*(const char*)> variable;
   std::function<bool(const std::filesystem::path&)> may_use;  // read and write
   std::function<std::string(const std::string& program, const std::string& words)> output_of;
@@ -65,10 +65,11 @@ class Machine {
 // Without blanks at its ends.
 std::string trimmed(std::string text);
 
-// 1000 * major + 10 * minor of a text as "6.3.0-39", as NVIDIA writes versions of CUDA.
+// 1000 * major + 10 * minor of a text such as "6.3.0-39", as NVIDIA encodes versions of CUDA.
 int version_in(const std::string& text);
 
-// `program` is a path, and needs no quotes; `words` are for the shell: options and redirections.
+// Returns a program's output. `program` is a path without quotes; `words` are options and
+// redirections for the shell.
 std::string output_of(const std::string& program, const std::string& words);
 
 }  // namespace meshmem::doctor

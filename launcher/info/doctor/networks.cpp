@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks: an interface for PMIx, what carries jobs over several machines.
+// Checks networks: an interface for PMIx, and what carries jobs over several machines.
 #include <fmt/format.h>
 
 #include "info/doctor/checks.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes one table of the checks of several nodes: lines that all nodes have once, the rest with the
-// nodes' names. Invariant: pure; a report has what went in, each text cut to the room there is.
-// Called by the doctor's job.
+// Makes one table of the checks of several nodes: a line that all nodes have is there once, any
+// other with its nodes' names. Invariant: pure functions; get() returns what put() got, each text
+// cut to its array. Called by the doctor's job.
 #ifndef MESHMEM_INFO_DOCTOR_NODES_HPP_
 #define MESHMEM_INFO_DOCTOR_NODES_HPP_
 
@@ -19,11 +19,11 @@ struct NodeChecks {
   Checks checks;
 };
 
-// In the order of the first node; a check that other nodes alone have comes last. No node has a
+// In the order of the first node. A check that only other nodes have comes last. No node may have a
 // check twice.
 Checks merge(const std::vector<NodeChecks>& nodes);
 
-// A node is called by its machine, and where several have that name, by its first PE too:
+// A node is called by its machine and, if several nodes have that name, also by its first PE:
 // "left (PE 2)".
 struct NodePlace {
   std::string machine;

@@ -23,13 +23,13 @@ extern char** environ;
 namespace meshmem::doctor {
 namespace {
 
-// The memory that a job of one PE takes beside its heap: of a shared file (docs/limits.md), and of
+// The bytes that a job of one PE takes besides its heap: in a shared file (docs/limits.md), and of
 // address space, where the program, its libraries and the device memory of the cpu target count
 // too.
-constexpr std::uint64_t kInTheFile = std::uint64_t{624} << 20;
-constexpr std::uint64_t kInTheSpace = std::uint64_t{1100} << 20;
+constexpr std::uint64_t kFileBytes = std::uint64_t{624} << 20;
+constexpr std::uint64_t kAddressSpaceBytes = std::uint64_t{1100} << 20;
 
-// The heaps of all PEs of the machine are as large as that together by default, else one PE's is.
+// The heap of a job of one PE: SHMEM_SYMMETRIC_SIZE or its default.
 std::uint64_t heap_bytes(const Machine& machine) {
   Environment environment;
   (void)parse_environment(environment, machine.variable);  // a bad value is a check of its own
@@ -55,7 +55,7 @@ Check check_space(const Machine& machine, const char* name, const char* limit_na
 
 // oshrun and PEs raise the limit to the most that the system grants.
 Check check_files(const Machine& machine) {
-  constexpr std::uint64_t kForOneJob = 35, kForManyPes = 1024;  // oshrun counts the first
+  constexpr std::uint64_t kForOneJob = 35, kForManyPes = 1024;  // the first: oshrun/children.cpp
   const auto most = machine.limit("Max open files", true);
   if (!most) return ok("open files", "no limit");
   if (*most < kForOneJob)
@@ -94,7 +94,7 @@ std::string gib(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
-Check check_amount(const Machine& machine) {
+Check check_memory(const Machine& machine) {
   constexpr std::uint64_t kLittle = std::uint64_t{512} << 20;
   const std::uint64_t all = machine.memory_info("MemTotal"),
                       free = machine.memory_info("MemAvailable");
@@ -112,7 +112,7 @@ Check check_amount(const Machine& machine) {
   return ok("memory", says);
 }
 
-// The library asks for huge pages by madvise, which "advise" and more grant.
+// The library asks for huge pages by madvise, which the setting "advise" grants, as more do.
 Check check_huge_pages(const Machine& machine) {
   const std::string file = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
   const std::string text = machine.line(file).value_or("");
@@ -147,7 +147,7 @@ int count_of(const std::string& ranges) {
   return count;
 }
 
-Check check_number(const Machine& machine) {
+Check check_cores(const Machine& machine) {
   const std::string allowed = machine.field("/proc/self/status", "Cpus_allowed_list:").value_or("");
   const int cores = count_of(allowed);
   const double quota =
@@ -165,7 +165,7 @@ Check check_number(const Machine& machine) {
   return ok("cores", says);
 }
 
-// These are read without a system call.
+// Clocks in kCheap are read without a system call.
 Check check_clock(const Machine& machine) {
   constexpr std::array<std::string_view, 4> kCheap{"tsc", "kvm-clock", "arch_sys_counter",
                                                    "hyperv_clocksource_tsc_page"};
@@ -184,15 +184,15 @@ Check check_clock(const Machine& machine) {
 }  // namespace
 
 Checks check_resources(const Machine& machine) {
-  return {check_space(machine, "address space", "Max address space", kInTheSpace, "-v"),
-          check_space(machine, "file size", "Max file size", kInTheFile, "-f"),
+  return {check_space(machine, "address space", "Max address space", kAddressSpaceBytes, "-v"),
+          check_space(machine, "file size", "Max file size", kFileBytes, "-f"),
           check_files(machine),
           check_temporary(machine),
           check_variables(machine),
-          check_amount(machine),
+          check_memory(machine),
           check_huge_pages(machine),
           check_memory_files(machine),
-          check_number(machine),
+          check_cores(machine),
           check_clock(machine)};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks come before the library starts, since a start that fails ends the process: then what
-// is bad here has been told. They travel to PE 0 by gets.
+// The checks of the machine come first, and what is bad is printed before the library starts, since
+// a start that fails ends the process. PE 0 fetches the checks of other nodes by gets.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@
 namespace meshmem::doctor {
 namespace {
 
-// After so long a PE that does not answer ends the job (MESHMEM_TIMEOUT).
+// A PE that does not answer for this long ends the job (MESHMEM_TIMEOUT).
 constexpr const char* kPatienceSeconds = "60";
-// So long a PE without the library leaves the one that speaks for its node, whose end then ends it:
-// launchers end all PEs when one fails.
-constexpr std::chrono::seconds kPatienceWithSpeaker(10);
+// Launchers end all PEs when one fails, so a PE without the library waits this long for the one
+// that prints for its node.
+constexpr std::chrono::seconds kTimeToPrint(10);
 
-// The library of this installation, or why it cannot be loaded. It is loaded in a job alone, so
-// meshmem-info works where it cannot be; it stays until the process ends.
+// Returns the library of this installation, or why it cannot be loaded. Only a job loads it, so
+// meshmem-info works without it otherwise. It stays loaded until the process ends.
 std::variant<Library, std::string> load_library() {
   const auto reason = [] {
     const char* text = ::dlerror();
@@ -46,8 +46,8 @@ std::variant<Library, std::string> load_library() {
   return library;
 }
 
-// As far as the launcher's variables tell, before the library does. With oshrun all PEs are on one
-// machine.
+// False if the launcher's variables say that another PE is its node's first. The library, which
+// knows for sure, has not started yet. With oshrun all PEs are on one machine.
 bool may_be_first_of_node(const Machine& machine) {
   const char* own =
       machine.variable("MESHMEM_OSHRUN_PES") ? machine.variable("PMIX_RANK") : nullptr;
@@ -56,7 +56,7 @@ bool may_be_first_of_node(const Machine& machine) {
   return !own || std::string(own) == "0";
 }
 
-void tell_what_is_bad(const Checks& checks) {
+void print_bad_checks(const Checks& checks) {
   NodeChecks own{host_name(), {}};
   for (const Check& check : checks)
     if (check.verdict == Verdict::bad) own.checks.push_back(check);
@@ -71,7 +71,7 @@ int print(const Checks& checks, bool as_json) {
   return has_bad(checks) ? 1 : 0;
 }
 
-// Symmetric; a job whose heap has no room for it ends.
+// Returns symmetric memory; ends the job if the heap has no room for it.
 template <typename T>
 T* allocate(const Library& library, std::size_t count) {
   void* const memory = library.malloc_with_hints(count * sizeof(T), SHMEMX_MALLOC_HOST);
@@ -123,10 +123,10 @@ std::vector<NodeChecks> gather(const Library& library, const NodeReport* reports
   return nodes;
 }
 
-int try_and_tell(const Library& library, const Machine& machine, Checks checks, bool as_json) {
+int try_and_report(const Library& library, const Machine& machine, Checks checks, bool as_json) {
   const Places places = all_places(library);
   NodeReport* const report = allocate<NodeReport>(library, 1);
-  long* const status = allocate<long>(library, 2);  // of PE 0, and what it brings to all
+  long* const status = allocate<long>(library, 2);  // PE 0's, and the copy that it sends to all
   const TrialMemory memory{allocate<char>(library, kTrialBytes),
                            library.malloc_with_hints(kTrialBytes, SHMEMX_MALLOC_DEVICE)};
   const JobFacts facts{machine.target(), network_between_nodes(machine, checks)};
@@ -143,19 +143,19 @@ int try_and_tell(const Library& library, const Machine& machine, Checks checks, 
 int run_as_job(const Machine& machine, bool as_json) {
   Checks checks = check_all(machine);
   const auto loaded = load_library();
-  const bool speaks = may_be_first_of_node(machine);
+  const bool prints_for_node = may_be_first_of_node(machine);
   if (const auto* reason = std::get_if<std::string>(&loaded)) {
     checks.push_back(bad("library", *reason,
                          "apt-get install what it lacks, or add its folder to LD_LIBRARY_PATH"));
-    if (speaks) return print(checks, as_json);
-    std::this_thread::sleep_for(kPatienceWithSpeaker);
+    if (prints_for_node) return print(checks, as_json);
+    std::this_thread::sleep_for(kTimeToPrint);
     return 1;
   }
-  if (speaks) tell_what_is_bad(checks);
+  if (prints_for_node) print_bad_checks(checks);
   const Library& library = std::get<Library>(loaded);
   ::setenv("MESHMEM_TIMEOUT", kPatienceSeconds, 0);
   library.init();
-  const int status = try_and_tell(library, machine, std::move(checks), as_json);
+  const int status = try_and_report(library, machine, std::move(checks), as_json);
   library.finalize();
   return status;
 }

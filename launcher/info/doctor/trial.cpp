@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts a pattern to another PE, gets it back, and compares. Nodes try the network one after the
-// other, so that none slows another's time down.
+// other, so that none slows another down.
 #include "info/doctor/trial.hpp"
 
 #include <fmt/format.h>
@@ -13,12 +13,12 @@
 namespace meshmem::doctor {
 namespace {
 
-constexpr int kGets = 64;  // of which the median is told
+constexpr int kGets = 64;  // whose median is reported
 constexpr std::size_t kSmall = 8;
 
 using Bytes = std::array<unsigned char, kTrialBytes>;
 
-// No two PEs leave the same pattern.
+// No two PEs put the same pattern to a PE.
 Bytes pattern_of(int from, int to) {
   Bytes bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i)
@@ -27,7 +27,7 @@ Bytes pattern_of(int from, int to) {
   return bytes;
 }
 
-// Whether what this PE puts there is what it then gets from there.
+// Whether this PE gets back from `pe` what it has put there.
 bool comes_back(const Library& library, int me, void* memory, int pe) {
   const Bytes sent = pattern_of(me, pe);
   Bytes got{};
@@ -80,7 +80,7 @@ Check try_device(const Library& library, const Places& places, const TrialMemory
                                              : "a put to a GPU arrives");
 }
 
-// The result of a trial of the way from this node to one other.
+// The result of a trial of the network from this node to one other.
 struct Way {
   int pe;
   bool is_right, is_right_on_device;

@@ -17,8 +17,8 @@
 
 namespace meshmem::doctor {
 
-// The routines of libmeshmem that the doctor's job calls, all of them, or a test's own. Their types
-// are those of the twins, which C++ has no overloads of.
+// All routines of libmeshmem that the doctor's job calls; tests put their own in their place. Their
+// types are taken from their twins pshmem_*, which C++ does not overload.
 #define MESHMEM_DOCTOR_ROUTINES(X) \
   X(init)                          \
   X(finalize)                      \
@@ -64,7 +64,7 @@ struct JobFacts {
   std::string networks;  // that reach other nodes, as in "UCX 1.13.1: tcp over eth0"
 };
 
-// Nothing of a PE that is not its node's first.
+// Returns no checks on a PE that is not its node's first.
 Checks try_job(const Library& library, const Places& places, const TrialMemory& memory,
                const JobFacts& facts);
 
