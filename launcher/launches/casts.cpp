@@ -91,7 +91,8 @@ class Casts {
     }
     return kNone;
   }
-  // After these tokens, parentheses hold a function's parameters or an operator's operand.
+  // False after tokens behind which parentheses hold a function's parameters or an operator's
+  // operand.
   bool may_begin_cast(std::size_t at) const {
     return !tokens_.is_operand(at - 1) &&
            !tokens_.is_one_of(at - 1, {">", "]", "operator", "sizeof", "alignof", "decltype",
@@ -146,7 +147,7 @@ class Casts {
   const Tokens& tokens_;
   Edits &needed_, &possible_;
   std::unordered_set<std::string_view> kernels_;
-  bool can_note_ = false;            // noted_cast is declared: HIP's header comes before
+  bool can_note_ = false;            // noted_cast is declared, by HIP's header
   std::size_t end_of_launched_ = 0;  // tokens before it are a launch's first argument
 };
 

@@ -33,7 +33,7 @@ bool is_of_preprocessing(std::string_view word) {
          word.starts_with("-D") || word.starts_with("-U") || word.starts_with("-Wp,");
 }
 
-// Of another language than C++, by its name.
+// Whether a source is in another language than C++, by its name.
 bool is_other_source(std::string_view word) {
   const std::size_t dot = word.rfind('.');
   return dot != std::string_view::npos && is_among(" .c .S .sx .m ", word.substr(dot));
@@ -48,11 +48,11 @@ bool is_of_dependencies(std::string_view word) {
 
 Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), Role::kOption) {
   std::string language;
-  bool has_options = false, is_other = false;  // the compiler may be several words
+  bool has_options = false, is_other = false;  // before options: the compiler's words
   for (std::size_t at = 0; at < words_.size(); ++at) {
     const std::string& word = words_[at];
     Role& role = roles_[at];
-    if (word.starts_with("@")) continue;  // a file of words, which the compiler reads in both
+    if (word.starts_with("@")) continue;  // a file of words, which both commands read
     if (!word.starts_with("-") || word == "-") {
       is_other = is_other || word == "-";
       if (has_options) role = Role::kInput;

@@ -31,7 +31,7 @@ class Command {
  private:
   enum class Role { kOption, kValue, kOutput, kLinking, kPreprocessing, kDependencies, kInput };
 
-  // Whether another input after `behind` has the same -x.
+  // Whether another input follows the word `behind` before the next -x.
   bool has_input_of_language(std::size_t behind) const;
   std::string dependencies_of(std::size_t source) const;
 

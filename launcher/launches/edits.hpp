@@ -40,8 +40,8 @@ class Edits {
 void rewrite_launches(const Tokens& tokens, Edits& edits);
 // extern __shared__ type name[];
 void rewrite_shared_arrays(const Tokens& tokens, Edits& edits);
-// (void*)kernel and similar casts. `needed` gets those that must be replaced, `possible` those of
-// names that may stand for a kernel.
+// (void*)kernel and similar casts. `needed` gets those that must be replaced; `possible` those of
+// names that may stand for a kernel, which are replaced only if anything else is.
 void rewrite_casts(const Tokens& tokens, Edits& needed, Edits& possible);
 
 }  // namespace meshmem::launches

@@ -109,8 +109,8 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-// The expansion of hipLaunchKernelGGL. Only the last copy of the kernel keeps the newlines and line
-// markers of the source.
+// Returns what hipLaunchKernelGGL expands to. Only the last copy of the kernel keeps the newlines
+// and line markers of the source.
 std::string kernel_of(const std::string& kernel, std::string_view with_lines) {
   std::string result = " ::hip_on_cpu::kernel_of(" + quoted(kernel);
   result += ", [&](auto hip_on_cpu_later) -> decltype(::hip_on_cpu::address_of(hip_on_cpu_later, ";

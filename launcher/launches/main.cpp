@@ -31,8 +31,8 @@ namespace fs = std::filesystem;
 
 volatile sig_atomic_t running_child = 0, received_signal = 0;
 
-// The child may also have got the signal from the terminal. This process waits for it, so that no
-// file is left behind.
+// The child may also have got the signal from the terminal. This process goes on and waits for the
+// child, so that no file is left behind.
 void pass_on(int signal) {
   received_signal = signal;
   if (running_child > 0) kill(static_cast<pid_t>(running_child), signal);
@@ -92,9 +92,9 @@ std::string read_file(const fs::path& path) {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::error_code none;
-    fs::path place = fs::temp_directory_path(none);
-    if (none) place = "/tmp";  // as compilers do where TMPDIR is no folder
+    std::error_code failed;
+    fs::path place = fs::temp_directory_path(failed);
+    if (failed) place = "/tmp";  // as compilers do if TMPDIR is no folder
     std::string name = place / "meshmem-launches.XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
       throw std::runtime_error(name + ": " + std::strerror(errno));
@@ -113,8 +113,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// The rewritten file of each source that needs one, and the status of the preprocessor if it
-// refuses a source.
+// The rewritten file of each source that needs one, by the source's position; and the status of the
+// preprocessor if it refuses a source.
 struct Rewritten {
   std::map<std::size_t, std::string> files;
   int status = 0;
@@ -124,7 +124,7 @@ struct Rewritten {
 // preprocessor's messages unless the compiler will read the source itself and repeat them.
 Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
   Rewritten result;
-  std::string said;
+  std::string messages;
   for (const std::size_t source : command.sources()) {
     const fs::path own = folder / std::to_string(source);
     fs::create_directory(own);
@@ -133,7 +133,7 @@ Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
     result.status = run(command.preprocess(source), file, errors);
     std::optional<std::string> text;
     if (result.status == 0) text = rewrite(read_file(file));
-    if (text || result.status != 0) said += read_file(errors);
+    if (text || result.status != 0) messages += read_file(errors);
     if (result.status != 0) break;
     if (!text) continue;
     std::ofstream written(file, std::ios::binary);
@@ -141,12 +141,12 @@ Rewritten rewrite_sources(const Command& command, const fs::path& folder) {
     if (!written.flush()) throw std::runtime_error("cannot write " + file.string());
     result.files[source] = file;
   }
-  std::fputs(said.c_str(), stderr);
+  std::fputs(messages.c_str(), stderr);
   return result;
 }
 
-// The status of the preprocessor or of the compiler, or -1 if no source needs rewriting and the
-// compiler has yet to run.
+// Returns the status of the preprocessor or of the compiler, or -1 if no source needs rewriting and
+// the compiler has yet to run.
 int compile_rewritten(const Command& command) {
   const ScratchFolder scratch;
   set_handler(&pass_on);

@@ -11,7 +11,7 @@
 
 namespace meshmem::launches {
 
-// nullopt if the source has none of this syntax.
+// Returns nullopt if the source has nothing that must be rewritten.
 std::optional<std::string> rewrite(std::string_view preprocessed);
 
 }  // namespace meshmem::launches

@@ -15,6 +15,7 @@ namespace meshmem::launches {
 inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 // < and > are single tokens, so that >> may close two templates; <<< is three tokens without a gap.
+// kText is a string or a character.
 enum class TokenKind { kName, kNumber, kText, kPunctuation };
 
 struct Token {
@@ -40,9 +41,9 @@ class Tokens {
 
   bool is(std::size_t at, std::string_view wanted) const { return text(at) == wanted; }
   bool is_one_of(std::size_t at, std::initializer_list<std::string_view> wanted) const;
-  bool is_name(std::size_t at) const;     // not for the keywords of tokens.cpp
+  bool is_name(std::size_t at) const;     // false for the keywords in tokens.cpp
   bool is_operand(std::size_t at) const;  // a name, a number or a string
-  bool is_adjacent_run(std::size_t at, std::string_view characters) const;  // one token each
+  bool is_adjacent_run(std::size_t at, std::string_view characters) const;  // one token for each
   std::size_t partner(std::size_t at) const { return at < size() ? tokens_[at].partner : kNone; }
   bool is_opener(std::size_t at) const { return is_one_of(at, {"(", "[", "{"}); }
   bool is_closer(std::size_t at) const { return is_one_of(at, {")", "]", "}"}); }
