@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests of a build have a name, and which targets they need: for `./mesh test NAME`.
+"""Finds tests of a build by name, and the targets that they need: for `./mesh test NAME`.
 
 find_tests.py BUILD_FOLDER NAME...   prints a regular expression for `ctest -R`, then a target in
                                      each line
@@ -8,7 +8,7 @@ find_tests.py --self-test
 
 A test needs what its registration names: every file of the build in its command, ENVIRONMENT and
 REQUIRED_FILES. A folder of the build stands for all files in it, unless the test has
-REQUIRED_FILES. Ends with status 3 where the build has no test of such a name.
+REQUIRED_FILES. Ends with status 3 if the build has no test of such a name.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 NO_SUCH_TEST = 3
-# CMake writes both in one line each, with the name in long brackets.
+# CMake writes each of these commands in one line, with the name in long brackets.
 REGISTERED = re.compile(r"^(add_test|set_tests_properties)\(\[=*\[(.+?)\]=*\](.*)\)$", re.MULTILINE)
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -44,7 +44,7 @@ def tests_called(name, tests):
 
 
 def targets_of(words, outputs, build):
-    """The outputs among the words, and those in folders among them."""
+    """The outputs among a test's words, and those in folders among its words."""
     needed = set()
     for word in words:
         relative = os.path.relpath(word, build) if word.startswith("/") else None
@@ -110,7 +110,7 @@ def self_test():
     for name, targets in (("api.rma.3pe", {"bin/oshrun", "bin/api_rma", "lib/x.so"}),
                           ("compile.all", {"all"}),
                           ("compile.files", set()), ("compile.page", {"bin/oshrun", "lib/x.so"}),
-("examples.03_counter.1pe", {"bin/oshrun", "bin/api_rma", "bin/other"})):
+                          ("examples.03_counter.1pe", {"bin/oshrun", "bin/api_rma", "bin/other"})):
         assert targets_of(tests[name], outputs,
                           "/b") == targets, (name, targets_of(tests[name], outputs, "/b"))
 

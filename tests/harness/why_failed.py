@@ -7,7 +7,7 @@ why_failed.py BUILD_FOLDER OUTPUT   OUTPUT is what ctest has printed (--output-l
 why_failed.py --self-test
 
 The reasons are the lines of BUILD_FOLDER/Testing/Temporary/LastTest.log that say what was expected;
-for a test that says nothing of that kind, its last ones.
+for a test that says nothing of that kind, its last lines.
 """
 import pathlib
 import re
@@ -32,7 +32,7 @@ def reasons(output):
     chosen = []
     place, below = None, 0
     for line in lines:
-        if line.lstrip().startswith('File "'):  # of a traceback, whose last one is nearest
+        if line.lstrip().startswith('File "'):  # the last one of a traceback is nearest
             place = line
         if FAILURE.search(line):
             below = BELOW_FAILURE + 1
@@ -47,7 +47,7 @@ def reasons(output):
 
 
 def summary_of(output):
-    """From ctest's last count of the tests on, as ctest prints it."""
+    """What ctest printed from its last count of the tests on."""
     starts = [found.start() for found in SUMMARY.finditer(output)]
     return output[starts[-1]:].replace("[ERROR_MESSAGE] \n", "") if starts else ""
 
