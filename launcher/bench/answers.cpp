@@ -116,7 +116,8 @@ Bytes combined(const Case& c, int first, int end) {
 Bytes data_of(const Case& c, int pe) { return combined(c, pe, pe + 1); }
 
 // Puts `bytes` bytes of an endlessly repeated period at dest[at], from its byte `from` on.
-void lay(Bytes& dest, std::size_t at, const Bytes& period, std::size_t from, std::size_t bytes) {
+void write_data(Bytes& dest, std::size_t at, const Bytes& period, std::size_t from,
+                std::size_t bytes) {
   for (const std::size_t end = at + bytes; at < end;) {
     const std::size_t skip = from % period.size(), some = std::min(period.size() - skip, end - at);
     std::memcpy(&dest[at], &period[skip], some);
@@ -125,21 +126,21 @@ void lay(Bytes& dest, std::size_t at, const Bytes& period, std::size_t from, std
   }
 }
 
-void put_word(Bytes& to, long value) { std::memcpy(to.data(), &value, kWord); }
+void write_word(Bytes& to, long value) { std::memcpy(to.data(), &value, kWord); }
 
-void lay_blocks(const Case& c, Bytes& dest) {
+void write_blocks(const Case& c, Bytes& dest) {
   const Answer answer = c.operation.answer;
   for (int pe = 0; pe < c.n; ++pe) {
     const Bytes data = data_of(c, pe);
     const std::size_t at = c.bytes * static_cast<std::size_t>(pe);
     const std::size_t mine = c.bytes * static_cast<std::size_t>(c.me);
-    if (answer == Answer::gather) lay(dest, at, data, 0, c.bytes);
-    if (answer == Answer::alltoall) lay(dest, at, data, mine, c.bytes);
-    if (answer == Answer::alltoallv) lay(dest, at, data, mine, nelems(c.bytes, pe, c.me));
+    if (answer == Answer::gather) write_data(dest, at, data, 0, c.bytes);
+    if (answer == Answer::alltoall) write_data(dest, at, data, mine, c.bytes);
+    if (answer == Answer::alltoallv) write_data(dest, at, data, mine, nelems(c.bytes, pe, c.me));
     if (answer != Answer::alltoalls) continue;
     const std::size_t size = elem_bytes(c.operation);
     for (std::size_t i = 0; i < c.bytes; i += size)
-      lay(dest, (at + i) * kStride, data, (mine + i) * kStride, size);
+      write_data(dest, (at + i) * kStride, data, (mine + i) * kStride, size);
   }
 }
 
@@ -148,47 +149,47 @@ Bytes dest_after(const Case& c) {
   const bool is_first = c.me == 0, is_peer = c.me == c.peer;
   switch (c.operation.answer) {
     case Answer::put:
-      if (is_peer) lay(dest, 0, data_of(c, 0), 0, c.bytes);
+      if (is_peer) write_data(dest, 0, data_of(c, 0), 0, c.bytes);
       break;
     case Answer::get:
-      if (is_first) lay(dest, 0, data_of(c, c.peer), 0, c.bytes);
+      if (is_first) write_data(dest, 0, data_of(c, c.peer), 0, c.bytes);
       break;
     case Answer::last_call:
-      if (is_peer) put_word(dest, c.calls - 1);
+      if (is_peer) write_word(dest, c.calls - 1);
       break;
     case Answer::calls:
     case Answer::calls_fetched:
-      if (is_peer) put_word(dest, c.calls);
+      if (is_peer) write_word(dest, c.calls);
       break;
     case Answer::first_word:
     case Answer::signals:
       break;
     case Answer::exchange:
-      if (is_first || is_peer) lay(dest, 0, data_of(c, is_first ? c.peer : 0), 0, c.bytes);
+      if (is_first || is_peer) write_data(dest, 0, data_of(c, is_first ? c.peer : 0), 0, c.bytes);
       break;
     case Answer::meeting:
-      put_word(dest, (c.me + c.n - 1) % c.n + 1);
+      write_word(dest, (c.me + c.n - 1) % c.n + 1);
       break;
     case Answer::broadcast:
-      lay(dest, 0, data_of(c, 0), 0, c.bytes);
+      write_data(dest, 0, data_of(c, 0), 0, c.bytes);
       break;
     case Answer::gather:
     case Answer::alltoall:
     case Answer::alltoalls:
     case Answer::alltoallv:
-      lay_blocks(c, dest);
+      write_blocks(c, dest);
       break;
     case Answer::sum:
-      lay(dest, 0, combined(c, 0, c.n), 0, c.bytes);
+      write_data(dest, 0, combined(c, 0, c.n), 0, c.bytes);
       break;
     case Answer::sum_of_block:
-      lay(dest, 0, combined(c, 0, c.n), c.bytes * static_cast<std::size_t>(c.me), c.bytes);
+      write_data(dest, 0, combined(c, 0, c.n), c.bytes * static_cast<std::size_t>(c.me), c.bytes);
       break;
     case Answer::sum_up_to:
-      lay(dest, 0, combined(c, 0, c.me + 1), 0, c.bytes);
+      write_data(dest, 0, combined(c, 0, c.me + 1), 0, c.bytes);
       break;
     case Answer::sum_before:
-      lay(dest, 0, combined(c, 0, c.me), 0, c.bytes);
+      write_data(dest, 0, combined(c, 0, c.me), 0, c.bytes);
       break;
   }
   return dest;
@@ -224,13 +225,13 @@ std::size_t nelems(std::size_t bytes, int from, int to) {
 
 Bytes source_of(const Case& c) {
   Bytes source(source_bytes(c));
-  lay(source, 0, data_of(c, c.me), 0, source.size());
+  write_data(source, 0, data_of(c, c.me), 0, source.size());
   return source;
 }
 
 Bytes dest_before(const Case& c) {
   Bytes dest(dest_bytes(c) + kGuardBytes, kPoison);
-  if (c.operation.size == Size::word) put_word(dest, 0);
+  if (c.operation.size == Size::word) write_word(dest, 0);
   return dest;
 }
 

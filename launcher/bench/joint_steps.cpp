@@ -21,7 +21,7 @@ constexpr std::size_t kPage = 4096;
 
 // Sources and results; symmetric, as they are static.
 double mine, of_first;
-long part, of_all;
+long addend, of_all;
 
 // A PE's machine: the lowest PE there, and the machine's name.
 constexpr std::size_t kNameBytes = 64;
@@ -60,8 +60,8 @@ double agree(double value) {
 }
 
 long add_up(long value) {
-  part = value;
-  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &of_all, &part, 1);
+  addend = value;
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &of_all, &addend, 1);
   return of_all;
 }
 

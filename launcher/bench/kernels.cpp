@@ -28,8 +28,8 @@ __device__ Slice slice_of(std::size_t bytes) {
 
 #define KERNEL(name, slice, quiet, ...)                                           \
   __global__ void __launch_bounds__(kMostThreads) name(At at, Rounds rounds) {    \
-    const Slice part = slice;                                                     \
-    const std::size_t skip = part.skip, bytes = part.bytes;                       \
+    const Slice own_slice = slice;                                                \
+    const std::size_t skip = own_slice.skip, bytes = own_slice.bytes;             \
     std::uint64_t call = rounds.first;                                            \
     for (int i = 0; i < rounds.rounds; ++i) {                                     \
       const std::uint64_t end = call + static_cast<std::uint64_t>(rounds.window); \

@@ -55,7 +55,7 @@ int peer_of(const Options& options) {
 }
 
 Effort effort_for(const Options& options, std::size_t bytes) {
-  if (options.iterations == 0) return thorough(bytes, options.runs);
+  if (options.iterations == 0) return thorough_effort(bytes, options.runs);
   return {1, options.iterations, 1, options.runs, true};
 }
 

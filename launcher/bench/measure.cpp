@@ -32,14 +32,14 @@ double microseconds() {
 
 }  // namespace
 
-Effort thorough(std::size_t bytes, int runs) {
+Effort thorough_effort(std::size_t bytes, int runs) {
   if (bytes <= kMiB) return {5, 50, 10, runs};
   if (bytes <= 4 * kMiB) return {5, 20, 10, runs};
   if (bytes <= 64 * kMiB) return {5, 5, 2, runs};
   return {5, 5, 1, runs};
 }
 
-Effort brief(std::size_t bytes) {
+Effort brief_effort(std::size_t bytes) {
   if (bytes <= kMiB) return {1, 20, 2, 1};
   if (bytes <= 16 * kMiB) return {1, 5, 2, 1};
   return {1, 1, 2, 1};

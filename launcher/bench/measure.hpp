@@ -40,8 +40,8 @@ struct Effort {
   int runs;               // whose median is the figure
   bool is_fixed = false;  // exactly as many, however long that takes
 };
-Effort thorough(std::size_t bytes, int runs);  // for a figure
-Effort brief(std::size_t bytes);               // for a first comparison
+Effort thorough_effort(std::size_t bytes, int runs);  // for a figure
+Effort brief_effort(std::size_t bytes);               // for a first comparison
 
 // Microseconds of one operation, over several runs.
 struct Timing {

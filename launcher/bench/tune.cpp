@@ -22,9 +22,10 @@ namespace {
 constexpr unsigned kBlocks[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};  // the library refuses too many
 constexpr unsigned kThreads[] = {1, 64, 128, 256, 512};             // 1 is for processors
 constexpr unsigned kMostThreads = 576;  // few algorithms have plans with 576
-constexpr double kHopeless = 2.5;       // times the best: such a plan is not measured further
+constexpr double kHopelessRatio = 2.5;  // times the best: such a plan is not measured further
 constexpr std::size_t kFinalists = 6;
-constexpr double kSame = 0.98;  // a gain below 2 % keeps the plan of the size before: fewer rows
+// A gain below 2 % keeps the plan of the size before, for fewer rows.
+constexpr double kSameRatio = 0.98;
 
 struct Candidate {
   std::string plan;  // "two_shot 16 512"
@@ -60,12 +61,12 @@ class Search {
       algorithms_.push_back({name});
   }
 
-  // The fastest plan for `bytes`; `own_us`: what the library's own choice takes.
-  Candidate find(std::size_t bytes, double& own_us) {
+  // The fastest plan for `bytes`; `default_us`: what the library's own choice takes.
+  Candidate find(std::size_t bytes, double& default_us) {
     all_reduce_.resize(bytes);
     tried_.clear();
     shmemx_reduce_plan(nullptr);
-    own_us = meter_.time(work_, thorough(bytes, 3)).median;
+    default_us = meter_.time(work_, thorough_effort(bytes, 3)).median;
     for (Algorithm& algorithm : algorithms_) try_shapes(algorithm, bytes);
     return best_of_finalists(bytes);
   }
@@ -80,30 +81,30 @@ class Search {
   }
 
   // Measures a plan, unless it makes no sense, was tried before, or the library refuses it.
-  void try_one(const Algorithm& algorithm, const Shape& shape, std::size_t bytes) {
+  void try_plan(const Algorithm& algorithm, const Shape& shape, std::size_t bytes) {
     const std::string plan = fmt::format("{} {} {}", algorithm.name, shape.blocks, shape.threads);
     const auto is_it = [&](const Candidate& other) { return other.plan == plan; };
     if (!makes_sense(shape, bytes) || std::any_of(tried_.begin(), tried_.end(), is_it)) return;
     if (shmemx_reduce_plan(plan.c_str()) != 0) return;
-    const double give_up_us = kHopeless * best_since(0).us;
-    tried_.push_back({plan, shape, meter_.time(work_, brief(bytes), give_up_us).median});
+    const double give_up_us = kHopelessRatio * best_since(0).us;
+    tried_.push_back({plan, shape, meter_.time(work_, brief_effort(bytes), give_up_us).median});
   }
 
   void try_shapes(Algorithm& algorithm, std::size_t bytes) {
     const std::size_t first = tried_.size();
-    const double hopeless_us = kHopeless * best_since(0).us;
-    for (const Shape& shape :
-         {usual(bytes), algorithm.best, Shape{1, 1}, Shape{1, 64}, Shape{8, 256}, Shape{16, 512}})
-      try_one(algorithm, shape, bytes);
+    const double hopeless_us = kHopelessRatio * best_since(0).us;
+    for (const Shape& shape : {largest_shape(bytes), algorithm.best, Shape{1, 1}, Shape{1, 64},
+                               Shape{8, 256}, Shape{16, 512}})
+      try_plan(algorithm, shape, bytes);
     if (tried_.size() == first || best_since(first).us > hopeless_us) return;
     for (const unsigned blocks : kBlocks)
-      for (const unsigned threads : kThreads) try_one(algorithm, {blocks, threads}, bytes);
-    for (const unsigned blocks : kBlocks) try_one(algorithm, {blocks, kMostThreads}, bytes);
+      for (const unsigned threads : kThreads) try_plan(algorithm, {blocks, threads}, bytes);
+    for (const unsigned blocks : kBlocks) try_plan(algorithm, {blocks, kMostThreads}, bytes);
     algorithm.best = best_since(first).shape;
   }
 
   // The most blocks and threads that there is work for.
-  static Shape usual(std::size_t bytes) {
+  static Shape largest_shape(std::size_t bytes) {
     Shape shape{1, 64};
     for (const unsigned blocks : {1u, 2u, 4u, 8u, 16u, 32u, 64u})
       for (const unsigned threads : kThreads)
@@ -111,20 +112,22 @@ class Search {
     return shape;
   }
 
-  // The plan of the size before is among the finalists, and wins where it is as good.
+  // The plan of the size before is among the finalists if it was tried, and wins if it is as good.
   Candidate best_of_finalists(std::size_t bytes) {
-    const auto key = [this](const Candidate& one) { return one.plan == before_ ? 0 : one.us; };
+    const auto key = [this](const Candidate& one) {
+      return one.plan == previous_plan_ ? 0 : one.us;
+    };
     std::sort(tried_.begin(), tried_.end(),
               [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
     tried_.resize(std::min(kFinalists, tried_.size()));
     for (Candidate& candidate : tried_) {
       shmemx_reduce_plan(candidate.plan.c_str());
-      candidate.us = meter_.time(work_, thorough(bytes, 5)).median;
+      candidate.us = meter_.time(work_, thorough_effort(bytes, 5)).median;
     }
     Candidate best = best_since(0);
     const Candidate& first = tried_.front();
-    if (first.plan == before_ && best.us > kSame * first.us) best = first;
-    before_ = best.plan;
+    if (first.plan == previous_plan_ && best.us > kSameRatio * first.us) best = first;
+    previous_plan_ = best.plan;
     return best;
   }
 
@@ -133,7 +136,7 @@ class Search {
   const Work work_;
   std::vector<Algorithm> algorithms_;
   std::vector<Candidate> tried_;
-  std::string before_;  // the plan of the size before
+  std::string previous_plan_;  // the plan of the size before
 };
 
 // The table, which PE 0 prints, and with --out also writes to a file.
@@ -153,13 +156,13 @@ class Table {
   }
 
   // Sizes that have the same plan become one row.
-  void add(std::size_t bytes, const Candidate& best, double own_us) {
-    const std::string plan = best.us < own_us ? best.plan : "auto";
+  void add(std::size_t bytes, const Candidate& best, double default_us) {
+    const std::string plan = best.us < default_us ? best.plan : "auto";
     if (!plan_.empty() && plan_ != plan) put_row(short_size(last_bytes_));
     plan_ = plan;
     last_bytes_ = bytes;
     put(fmt::format("# {}: {} takes {:.3f} us; without a row {:.3f} us\n", short_size(bytes),
-                    best.plan, best.us, own_us));
+                    best.plan, best.us, default_us));
   }
 
   // `is_for_all_sizes`: the last plan holds for all larger sizes. Otherwise those are left to the
@@ -192,9 +195,9 @@ void tune(Meter& meter, Trial& all_reduce, const Options& options) {
   Table table(options, all_reduce.n_pes());
   Search search(meter, all_reduce);
   for (std::size_t bytes = options.min_bytes; bytes <= options.max_bytes;) {
-    double own_us = 0;
-    const Candidate best = search.find(bytes, own_us);
-    table.add(bytes, best, own_us);
+    double default_us = 0;
+    const Candidate best = search.find(bytes, default_us);
+    table.add(bytes, best, default_us);
     const std::size_t next = bytes * (options.quick ? 4 : 2);
     bytes = bytes < options.max_bytes ? std::min(next, options.max_bytes) : next;
   }
