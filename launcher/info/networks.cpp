@@ -29,7 +29,7 @@ using Rows = std::vector<NetworkRow>;
 
 constexpr unsigned kPatienceSeconds = 10;  // an answer takes 30 ms
 
-Rows none(std::string why) { return {{"none", std::move(why)}}; }
+Rows no_networks(std::string why) { return {{"none", std::move(why)}}; }
 
 Rows list_interfaces(const Environment& environment) {
   Rows rows;
@@ -38,7 +38,7 @@ Rows list_interfaces(const Environment& environment) {
   std::string error;
   const std::vector<Interface> all = interfaces_up();
   const auto chosen = choose_interface(all, environment.network_device, &error);
-  if (!chosen) return none(error);
+  if (!chosen) return no_networks(error);
   for (const Interface& one : all) {
     const char* use = is_refused || one.name != chosen->name ? "not used"
                       : one.is_loopback ? "used between PEs of this machine alone"
@@ -68,7 +68,7 @@ Rows ask_ucx(const Environment& environment) {
   void* library = open_network_library("ucx", false, &error);
   void* symbol =
       library == nullptr ? nullptr : network_symbol(library, kListNetworksSymbol, &error);
-  if (symbol == nullptr) return none(error);
+  if (symbol == nullptr) return no_networks(error);
   const auto list = reinterpret_cast<ListNetworks>(symbol);
   if (!list(environment.network_device.c_str(), add, &error)) rows.push_back({"none", error});
   for (const char* name : {"UCX_NET_DEVICES", "UCX_TLS"})
@@ -103,7 +103,8 @@ Rows read_rows(int pipe) {
 
 Rows ask_ucx_in_a_child(const Environment& environment) {
   int ends[2];
-  if (::pipe(ends) != 0) return none(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe(ends) != 0)
+    return no_networks(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   const pid_t child = ::fork();
   if (child == 0) answer(environment, ends[1]);
   const int error = errno;
@@ -111,13 +112,15 @@ Rows ask_ucx_in_a_child(const Environment& environment) {
   Rows rows;
   if (child > 0) rows = read_rows(ends[0]);
   ::close(ends[0]);
-  if (child < 0) return none(fmt::format("cannot start a process: {}", std::strerror(error)));
+  if (child < 0)
+    return no_networks(fmt::format("cannot start a process: {}", std::strerror(error)));
   int status = 1;
   if (::waitpid(child, &status, 0) < 0 || status == 0) return rows;
-  if (!WIFSIGNALED(status)) return none("UCX could not be asked");
+  if (!WIFSIGNALED(status)) return no_networks("UCX could not be asked");
   if (WTERMSIG(status) == SIGALRM)
-    return none(fmt::format("UCX gave no answer within {} s", kPatienceSeconds));
-  return none(fmt::format("UCX ended the process that asked it: {}", strsignal(WTERMSIG(status))));
+    return no_networks(fmt::format("UCX gave no answer within {} s", kPatienceSeconds));
+  return no_networks(
+      fmt::format("UCX ended the process that asked it: {}", strsignal(WTERMSIG(status))));
 }
 
 }  // namespace

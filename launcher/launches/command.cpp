@@ -48,19 +48,20 @@ bool is_of_dependencies(std::string_view word) {
 
 Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), Role::kOption) {
   std::string language;
-  bool has_options = false, is_other = false;  // before options: the compiler's words
+  bool has_options = false, is_left_alone = false;  // words before the options are the compiler's
   for (std::size_t at = 0; at < words_.size(); ++at) {
     const std::string& word = words_[at];
     Role& role = roles_[at];
     if (word.starts_with("@")) continue;  // a file of words, which both commands read
     if (!word.starts_with("-") || word == "-") {
-      is_other = is_other || word == "-";
+      is_left_alone = is_left_alone || word == "-";
       if (has_options) role = Role::kInput;
       if (language == "c++") sources_.push_back(at);
       continue;
     }
     has_options = true;
-    is_other = is_other || word == "-E" || word == "-M" || word == "-MM" || word == "-###";
+    is_left_alone =
+        is_left_alone || word == "-E" || word == "-M" || word == "-MM" || word == "-###";
     stops_at_object_ = stops_at_object_ || word == "-c";
     wants_dependencies_ = wants_dependencies_ || word == "-MD" || word == "-MMD";
     names_their_file_ = names_their_file_ || word.starts_with("-MF");
@@ -80,7 +81,7 @@ Command::Command(Words words) : words_(std::move(words)), roles_(words_.size(), 
     if (word == "-x") language = words_[at];
     if (is_output) output_ = words_[at];
   }
-  if (is_other) sources_.clear();
+  if (is_left_alone) sources_.clear();
 }
 
 std::string Command::dependencies_of(std::size_t source) const {

@@ -195,8 +195,8 @@ class RunningLauncher {
   void end_if_it_hangs() {
     const auto now = Clock::now();
     if (!record_.is_lost()) return;
-    if (!ends_at_) ends_at_ = now + kLauncherPatience;
-    if (now < *ends_at_) return;
+    if (!deadline_) deadline_ = now + kLauncherPatience;
+    if (now < *deadline_) return;
     if (!is_being_ended_) {
       std::fprintf(stderr,
                    "oshrun: PE 0 has ended or its machine is lost, and %s does not end; "
@@ -205,7 +205,7 @@ class RunningLauncher {
     }
     ::kill(pid_, is_being_ended_ ? SIGKILL : SIGTERM);
     is_being_ended_ = true;
-    ends_at_ = now + kGraceOfLauncher;
+    deadline_ = now + kGraceOfLauncher;
   }
 
   int status() const {
@@ -227,7 +227,7 @@ class RunningLauncher {
   int end_ = 0;
   bool is_being_ended_ = false;
   bool was_ended_by_user_ = false;
-  std::optional<Clock::time_point> ends_at_;
+  std::optional<Clock::time_point> deadline_;  // of the launcher, once PE 0 is lost
 };
 
 }  // namespace

@@ -102,19 +102,19 @@ ScratchFolder::~ScratchFolder() {
   fs::remove_all(path_, error);
 }
 
-Guard::Guard(int pes, const std::string& scratch_path) : pes_(pes), line_(make_pipe()) {
+Guard::Guard(int pes, const std::string& scratch_path) : pes_(pes), pipe_(make_pipe()) {
   std::size_t bytes = sizeof(*groups_) * static_cast<std::size_t>(pes);
   void* shared = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) give_up("cannot get memory for the guard process");
   groups_ = static_cast<std::atomic<pid_t>*>(shared);
   process_ = check(::fork(), "start the guard process");
   if (process_ == 0) keep_watch(scratch_path);
-  line_.read_end.reset();
+  pipe_.read_end.reset();
 }
 
 Guard::~Guard() {
   for (int pe = 0; pe < pes_; ++pe) forget(pe);
-  line_.write_end.reset();
+  pipe_.write_end.reset();
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
@@ -126,9 +126,9 @@ void Guard::keep_watch(const std::string& scratch_path) {
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
-  line_.write_end.reset();
+  pipe_.write_end.reset();
   char byte;
-  while (::read(line_.read_end.get(), &byte, 1) < 0 && errno == EINTR) {
+  while (::read(pipe_.read_end.get(), &byte, 1) < 0 && errno == EINTR) {
   }
   for (int pe = 0; pe < pes_; ++pe) {
     if (pid_t group = groups_[pe].load(std::memory_order_relaxed); group > 0) {

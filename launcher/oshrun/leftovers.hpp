@@ -48,7 +48,7 @@ class Guard {
   int pes_;
   std::atomic<pid_t>* groups_;  // shared with the guard process; 0: no such group
   pid_t process_ = -1;
-  Pipe line_;  // the guard reads; end of file says that oshrun is gone
+  Pipe pipe_;  // the guard reads it; its end of file says that oshrun is gone
 };
 
 }  // namespace meshmem

@@ -35,8 +35,8 @@ class RunningJob {
 
  private:
   struct Pe {
-    pid_t pid = 0;  // 0: not running
-    pid_t started_as = 0;
+    pid_t pid = 0;         // 0: not running
+    pid_t started_as = 0;  // the same, and kept after the end
     bool connected = false;
     bool finalized = false;
     bool left_early = false;  // with status 0, before it connected

@@ -135,13 +135,13 @@ struct Encoded {
 
 // Consecutive PEs share a node; the first nodes have one more if the PEs do not divide evenly.
 std::vector<std::vector<int>> divide(int pes, int nodes) {
-  std::vector<std::vector<int>> parts(nodes);
+  std::vector<std::vector<int>> members(nodes);
   int pe = 0;
   for (int node = 0; node < nodes; ++node) {
     int size = pes / nodes + (node < pes % nodes ? 1 : 0);
-    for (int i = 0; i < size; ++i) parts[node].push_back(pe++);
+    for (int i = 0; i < size; ++i) members[node].push_back(pe++);
   }
-  return parts;
+  return members;
 }
 
 template <typename Items>

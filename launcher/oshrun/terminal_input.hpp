@@ -57,7 +57,7 @@ class TerminalInput {
 
   bool is_terminal_;
   Pipe pipe_;
-  std::string waiting_;
+  std::string waiting_;  // read, and not yet written to the pipe
 };
 
 }  // namespace meshmem

@@ -16,7 +16,7 @@ long count(const Checks& checks, Verdict verdict) {
 }
 
 // "left, right: ", with kMost names at most; "" for no nodes.
-std::string names_of_some(const std::vector<std::string>& nodes) {
+std::string nodes_prefix(const std::vector<std::string>& nodes) {
   constexpr std::size_t kMost = 4;
   if (nodes.empty()) return "";
   const std::size_t shown = std::min(nodes.size(), kMost);
@@ -58,7 +58,7 @@ std::string lines_of(const Checks& checks) {
   std::string text;
   for (const Check& check : checks) {
     text += fmt::format("{:<5} {:<20}  {}{}\n", word_of(check.verdict), check.name,
-                        names_of_some(check.nodes), check.says);
+                        nodes_prefix(check.nodes), check.says);
     if (!check.fix.empty()) text += fmt::format("{:<28}fix: {}\n", "", check.fix);
   }
   return text;

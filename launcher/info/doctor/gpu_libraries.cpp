@@ -19,8 +19,8 @@ namespace meshmem::doctor {
 namespace {
 
 constexpr int kSuccess = 0;
-constexpr int kWrites = 1;             // NVML_P2P_CAPS_INDEX_WRITE
-constexpr unsigned kMostOfLinks = 18;  // NVML_NVLINK_MAX_LINKS
+constexpr int kWrites = 1;           // NVML_P2P_CAPS_INDEX_WRITE
+constexpr unsigned kMostLinks = 18;  // NVML_NVLINK_MAX_LINKS
 constexpr unsigned kVersionBytes = 80;
 
 using Device = struct nvmlDevice*;
@@ -86,7 +86,7 @@ std::vector<Device> gpus_of(const Nvml& nvml) {
 
 int count_active_links(const Nvml& nvml, Device gpu) {
   int active = 0;
-  for (unsigned link = 0; link < kMostOfLinks; ++link) {
+  for (unsigned link = 0; link < kMostLinks; ++link) {
     int is_active = 0;
     if (nvml.link_state(gpu, link, &is_active) == kSuccess && is_active == 1) ++active;
   }

@@ -39,10 +39,10 @@ std::uint64_t heap_bytes(const Machine& machine) {
 }
 
 Check check_space(const Machine& machine, const char* name, const char* limit_name,
-                  std::uint64_t beside_the_heap, const char* option) {
+                  std::uint64_t bytes_besides_heap, const char* option) {
   const auto limit = machine.limit(limit_name);
   if (!limit) return ok(name, "no limit");
-  const std::uint64_t needed = beside_the_heap + heap_bytes(machine);
+  const std::uint64_t needed = bytes_besides_heap + heap_bytes(machine);
   const std::string says = fmt::format("{} MiB", *limit >> 20);
   const std::string fix =
       fmt::format("ulimit {} unlimited, or set SHMEM_SYMMETRIC_SIZE to less", option);
