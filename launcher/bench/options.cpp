@@ -110,9 +110,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   auto* tune = app.add_flag("--tune", options.tune, "Find the fastest plan for each size instead");
-  app.add_option("--out", options.out,
-                 "Write the table of --tune to this file instead of printing it")
-      ->needs(tune);
+  app.add_option("--out", options.out, "Write the table of --tune to this file too")->needs(tune);
   app.add_flag("--quick", options.quick, "With --tune: only every fourth size")->needs(tune);
 }
 
