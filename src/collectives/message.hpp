@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of a PE to all members of its team. Up to kLinesBytes travel in lines. Each line carries
-// the operation's number beside its payload, so that one transfer of a cache line brings both.
-// Longer messages lie in a stage, and a line says that it is filled: the reader needs two
-// transfers.
-// Invariant: all members call with the same sequence and bytes. When a slot may be used again is
-// said in team_steps.hpp.
+// Messages of a PE to all members of its team on this node. Up to kLinesBytes travel in lines. Each
+// line carries the operation's number beside its payload, so that one transfer of a cache line
+// brings both. Longer messages lie in a stage, and a line says that the stage is filled: the reader
+// needs two transfers.
+// Invariant: all members call with the same sequence and bytes. team_steps.hpp says when a slot may
+// be used again.
 #ifndef MESHMEM_COLLECTIVES_MESSAGE_HPP_
 #define MESHMEM_COLLECTIVES_MESSAGE_HPP_
 
@@ -67,13 +67,14 @@ inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* dat
   }
 }
 
-// Waits for the message of PE `pe`, which is in a stage.
+// Waits for PE `pe`'s message, which is in a stage, and returns its address.
 inline const std::byte* await_stage(const NodeTeam& team, std::uint64_t sequence, int pe) {
   await(team, team.of(pe).filled[sequence % kStageSlots], sequence, pe);
   return team.of(pe).stage[sequence % kStageSlots];
 }
 
-// Writes `length` bytes from `begin` on of the message of PE `pe` to dest, once they are there.
+// Waits for bytes [begin, begin + length) of PE `pe`'s message, which has `bytes` bytes, and copies
+// them to dest.
 inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* dest,
                           std::size_t bytes, int pe, std::size_t begin, std::size_t length) {
   auto* to = static_cast<std::byte*>(dest);
@@ -93,7 +94,7 @@ inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* de
   }
 }
 
-// Writes the message of PE `pe` to dest, once it is there.
+// Waits for PE `pe`'s message and copies it to dest.
 inline void receive_message(const NodeTeam& team, std::uint64_t sequence, void* dest,
                             std::size_t bytes, int pe) {
   receive_range(team, sequence, dest, bytes, pe, 0, bytes);
@@ -104,7 +105,8 @@ struct MessageRoom {
   alignas(kCacheLine) std::byte bytes[kLinesBytes];
 };
 
-// The message of PE `pe`, once it is there: where it lies, or in `room`.
+// Waits for PE `pe`'s message and returns its address: where it lies, or `room` if it came in
+// several lines.
 inline const std::byte* await_message(const NodeTeam& team, std::uint64_t sequence,
                                       std::size_t bytes, int pe, MessageRoom& room) {
   if (bytes > kLinesBytes) return await_stage(team, sequence, pe);

@@ -53,7 +53,7 @@ inline void announce(NodeTeam& team, std::uint64_t sequence) {
 }
 
 // Waits until all members have announced `sequence`. Remembers the lowest number that it sees,
-// which may be higher.
+// which may be higher than `sequence`.
 inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   std::uint64_t least = team.sequence;
   for (int i = 1; i < team.n; ++i) {

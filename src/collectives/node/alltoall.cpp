@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// alltoall and alltoalls: every PE reads its blocks out of the others' sources.
-// Invariant: an all-to-all operation in the sense of team_steps.hpp. With one block of a few bytes
-// for each PE all blocks travel in one message.
+// alltoall and alltoalls: every PE reads its blocks out of the others' sources. Small blocks for
+// all PEs travel in one message.
+// Invariant: an all-to-all operation in the sense of team_steps.hpp.
 #include <cstring>
 
 #include "collectives/data_movement.hpp"

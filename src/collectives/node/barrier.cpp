@@ -10,9 +10,9 @@
 namespace meshmem {
 
 namespace {
-constexpr int kFlatLimit =
-    16;  // up to this many PEs, reading all lines is cheaper than log2 n rounds
-}
+// Up to this many PEs, reading all lines is cheaper than log2 n rounds.
+constexpr int kFlatLimit = 16;
+}  // namespace
 
 void sync(NodeTeam& team) {
   if (team.n <= kFlatLimit) return sync_flat(team);
@@ -55,8 +55,8 @@ void sync_counting(NodeTeam& team) {
   const std::uint64_t arrived =
       meeting_place.count.epoch.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (arrived == static_cast<std::uint64_t>(team.n)) {
-    meeting_place.count.epoch.store(
-        0, std::memory_order_relaxed);  // before the release, after which PEs may arrive again
+    // Before the release, after which PEs may arrive again.
+    meeting_place.count.epoch.store(0, std::memory_order_relaxed);
     signal(meeting_place.release, sequence);
   } else {
     wait_until_ready(
