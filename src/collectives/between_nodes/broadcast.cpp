@@ -38,7 +38,7 @@ class Tree {
     }
   }
 
-  int parent = -1;  // the head that this node gets the data from; none at the root
+  int parent = -1;  // the head that this node gets the data from; -1 on the root's node
   int head = 0;     // of this node, as one of its members
 
  private:
@@ -70,8 +70,8 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
   if (dest != data) std::memcpy(dest, data, bytes);
 }
 
-// Large data in host memory: the head receives it in its dest, from where the others copy what the
-// head's line says is there.
+// Large data in host memory: the head receives it in its dest. The others copy a chunk from there
+// once the head's `ring` line says that it has come.
 class InChunks {
  public:
   InChunks(Team& team, void* dest, const void* source, std::size_t bytes)
@@ -109,7 +109,7 @@ class InChunks {
     const auto say = [&](int chunks) {
       signal(team_.node.mine().ring, ring_epoch(sequence, chunks));
     };
-    const auto expect = [&](int chunk) {  // a place before it comes saves a copy
+    const auto expect = [&](int chunk) {  // which saves a copy when it comes
       if (!is_root && chunk < chunks_)
         operation.expect(tree.parent, {at(dest_, begin(chunk)), length(chunk)}, chunk);
     };

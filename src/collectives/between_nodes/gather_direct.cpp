@@ -59,7 +59,7 @@ class Gathering {
     });
   }
 
-  // Data that has a place already when it comes is not copied once more.
+  // Says beforehand where a chunk goes, which saves a copy.
   void expect(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);

@@ -63,7 +63,7 @@ class OneHopColumn {
     memory_.open(index, range, plan_.chunk(index + 1));
     std::byte* const result = memory_.result(index, range);
     const std::byte* total = combine_into(room_for(index), near_, op_, memory_, index, range);
-    // Data on its way must not change.
+    // Data that is being sent must not change.
     if (total == result) total = std::copy_n(total, bytes(range), room_for(index)) - bytes(range);
     Arrival& arrival = arrivals_[static_cast<std::size_t>(index % kChunksKept)];
     arrival.op = &op_;

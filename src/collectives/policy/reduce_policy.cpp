@@ -214,8 +214,8 @@ device::ReduceLimits ReducePolicy::block_limits(int n_pes) const {
 }
 
 // The sizes at which the table for many blocks changes its algorithm. Users' kernels have packets
-// in place of wide lines. These carry about half as much data on the links, so limits of wide lines
-// are halved. With two PEs, two_shot has been measured up to 1 MiB.
+// in place of wide lines. Packets carry about half as much data on the links, so limits of wide
+// lines are halved. With two PEs, two_shot has been measured up to 1 MiB.
 device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
   device::ReduceLimits most{0, 0};
   const std::size_t most_of_two_shot = n_pes <= 2 ? 1 << 20 : kAnySize;
