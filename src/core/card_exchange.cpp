@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Publishing and reading cards. Invariant: who finds a card that it cannot use says whose it is and
-// ends the job. Cards are not kept: what is needed later again is asked for again.
+// Publishing and reading cards. Invariant: a PE that finds a card that it cannot use says whose it
+// is and ends the job. Cards are not kept: a PE that needs one again looks it up again.
 #include "core/card_exchange.hpp"
 
 #include <fmt/format.h>

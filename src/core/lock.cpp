@@ -28,8 +28,9 @@ constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
 constexpr std::uint32_t kHeld = 1u << 30;
 constexpr std::uint32_t kNext = kHeld - 1;
 
-// A wait that says what it waits for asks no more PEs than these who holds the lock, since each has
-// its word on a page of its own. Beyond, whom a PE waits for leads to the holder.
+// In jobs of up to this many PEs the text of a wait names the holder, for which it asks each PE,
+// whose word is on a page of its own. In larger jobs the PE that each PE waits for leads to the
+// holder.
 constexpr unsigned kMostAsked = 64;
 
 std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
@@ -76,8 +77,8 @@ std::uint32_t Lock::place_of(int pe) const {
   return change(pe, Half::place, device::AtomicOp::fetch, 0);
 }
 
-// Acquire: of what the last holder did, if it has left. Release: of my place, before I can be found
-// in it.
+// Acquire: sees what the last holder did, if it has left. Release: publishes my place, before
+// another PE finds my number in the tail.
 std::uint32_t Lock::swap_tail(std::uint32_t number) const {
   if (home_) return __atomic_exchange_n(&home_->tail, number, __ATOMIC_ACQ_REL);
   return change(0, Half::tail, device::AtomicOp::swap, number);
@@ -112,8 +113,8 @@ void Lock::refuse_second() const {
 void Lock::hold() { __atomic_fetch_or(&mine_->place, kQueued | kHeld, __ATOMIC_RELAXED); }
 
 void Lock::acquire() {
-  // Locks are between PEs. The threads of one that go for the same lock have to take turns, and no
-  // PE waits for itself.
+  // Locks are between PEs. The threads of one PE have to take turns with a lock: a PE cannot wait
+  // for itself.
   if (!replace(mine_->place, 0, kQueued)) refuse_second();
   const std::uint32_t before = swap_tail(my_number_);
   if (before == 0) return hold();

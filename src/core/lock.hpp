@@ -37,7 +37,7 @@ class Lock {
 
   // nullptr for a far PE.
   Words* words_of(int pe) const;
-  // The operation on a half of PE `pe`'s copy, wherever that is; the value before.
+  // Does the operation on a half of PE `pe`'s copy, near or far, and returns the value before.
   std::uint32_t change(int pe, Half half, device::AtomicOp op, std::uint32_t operand,
                        std::uint32_t condition = 0) const;
   std::uint32_t place_of(int pe) const;

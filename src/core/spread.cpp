@@ -84,8 +84,8 @@ int core_dealt_to(const DirectoryEntry* directory, int me, const CoreShare& shar
   return -1;
 }
 
-// The scheduler takes 40 ms or more to part two PEs that start on one core and do not sleep. It
-// knows which of several cores no other job uses.
+// The scheduler takes 40 ms or more to part two PEs that start on one core and do not sleep. So a
+// PE gets several cores if there are enough: the scheduler knows which of them no other job uses.
 cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me) {
   cpu_set_t taken, free, given;
   CPU_ZERO(&taken);

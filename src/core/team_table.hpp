@@ -33,16 +33,16 @@ std::vector<PredefinedTeam> predefined_teams(const Nodes& nodes, int n_pes, int 
 
 class TeamTable {
  public:
-  // area_of(world PE, slot): where a team area is mapped here.
-  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;  // of a near PE
-  // No team of this session begins below first_sequence: that is in areas that an earlier one has
-  // left.
+  // area_of(world PE, slot): where a near PE's team area is mapped here.
+  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
+  // Teams begin at first_sequence or above: an earlier round of the library has left lower numbers
+  // in the areas.
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             int fewest_cores, std::uint64_t first_sequence);
 
   // This PE's part in the agreement on a new team: its free slots, a bit each; the highest sequence
-  // number that any past team has reached; and whether something is wrong or in the way. All
-  // members' bits are ANDed, of the rest the highest counts.
+  // number that any past team has reached; and whether something is wrong or in the way. The
+  // members' bits are ANDed. Of the other words the highest counts.
   static constexpr std::size_t kWords = kMaxTeams / 64;
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};
