@@ -33,7 +33,7 @@ class Runtime {
   std::optional<std::string> enter();
   // Under which library's names the next enter() starts. Its variables count beside our own, unless
   // an earlier enter() has read the environment.
-  void read_variables_of(NamesOf names) { next_names_ = names; }
+  void start_under_names_of(NamesOf names) { next_names_ = names; }
   NamesOf names() const { return names_; }
   // One user less. With the last one heap and teams end, and all PEs meet.
   void leave();

@@ -49,8 +49,8 @@ TeamTable::Offer combine(Team& parent, const TeamTable::Offer& offer) {
   return agreed;
 }
 
-// Waits until no other thread of any PE is making a team, and returns what the PEs agree on. The
-// caller then calls end_offer().
+// Waits until no other thread of any PE makes a team, and returns what the PEs agree on. The caller
+// then calls end_offer().
 TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   TeamTable& teams = runtime().teams();
   for (;;) {
