@@ -52,25 +52,25 @@ inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* dat
     if (bytes > kStageBytes) [[unlikely]]
       refuse_long_message(team, bytes);
     reserve(team, sequence, kStageSlots);
-    std::memcpy(team.mine().stage[sequence % kStageSlots], source, bytes);
-    signal(team.mine().filled[sequence % kStageSlots], sequence);
+    std::memcpy(team.my_area().stage[sequence % kStageSlots], source, bytes);
+    publish(team.my_area().filled[sequence % kStageSlots], sequence);
     return;
   }
   reserve(team, sequence, bytes <= kLinePayload ? kOneLineSlots : kLineSlots);
   std::size_t at = 0;
   for (std::size_t index = 0; at < bytes || index == 0; ++index) {
-    Line& line = message_line(team.mine(), sequence, index);
+    Line& line = message_line(team.my_area(), sequence, index);
     const std::size_t length = std::min(bytes - at, kLinePayload);
     copy_payload(line.payload, source + at, length);
-    signal(line, sequence);
+    publish(line, sequence);
     at += length;
   }
 }
 
 // Waits for PE `pe`'s message, which is in a stage, and returns its address.
 inline const std::byte* await_stage(const NodeTeam& team, std::uint64_t sequence, int pe) {
-  await(team, team.of(pe).filled[sequence % kStageSlots], sequence, pe);
-  return team.of(pe).stage[sequence % kStageSlots];
+  await(team, team.area_of(pe).filled[sequence % kStageSlots], sequence, pe);
+  return team.area_of(pe).stage[sequence % kStageSlots];
 }
 
 // Waits for bytes [begin, begin + length) of PE `pe`'s message, which has `bytes` bytes, and copies
@@ -83,7 +83,7 @@ inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* de
     return;
   }
   while (length > 0) {
-    Line& line = message_line(team.of(pe), sequence, begin / kLinePayload);
+    Line& line = message_line(team.area_of(pe), sequence, begin / kLinePayload);
     await(team, line, sequence, pe);
     const std::size_t offset = begin % kLinePayload;
     const std::size_t here = std::min(length, kLinePayload - offset);
@@ -111,7 +111,7 @@ inline const std::byte* await_message(const NodeTeam& team, std::uint64_t sequen
                                       std::size_t bytes, int pe, MessageRoom& room) {
   if (bytes > kLinesBytes) return await_stage(team, sequence, pe);
   if (bytes <= kLinePayload) {
-    Line& line = message_line(team.of(pe), sequence, 0);
+    Line& line = message_line(team.area_of(pe), sequence, 0);
     await(team, line, sequence, pe);
     return line.payload;
   }

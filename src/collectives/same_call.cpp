@@ -116,16 +116,16 @@ void compare_stream_call(Team& team, const std::string& arguments) {
   const std::uint64_t number = ++team.stream_calls;
   const auto place = number % kSaidCalls;
   NodeTeam& node = team.node;
-  SaidOnStream{node.mine().said[place]}.say(mine, number);
+  SaidOnStream{node.my_area().said[place]}.say(mine, number);
   SaidCall theirs;
   for (int pe = 0; pe < node.n; ++pe) {
-    if (SaidOnStream{node.of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
+    if (SaidOnStream{node.area_of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
       accuse(team, mine, theirs, pe, number, "call on a stream");
   }
 }
 
 void only_one_speaks(const Team& team) {
-  if (team.node.of(0).accused.epoch.exchange(1) == 0) return;
+  if (team.node.area_of(0).accused.epoch.exchange(1) == 0) return;
   for (;;) pause();
 }
 

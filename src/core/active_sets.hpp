@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Active sets, the PE lists of OpenSHMEM before teams, and which slot of team areas each has. A set
-// gets its slot when the first of its PEs asks, and keeps it. The list of those that have one is in
-// shared memory, so that its members agree without a message and PEs outside it take no part.
+// gets its slot when the first of its PEs asks, and keeps it. The list of the sets that have a slot
+// is in shared memory, so that its members agree without a message and PEs outside it take no part.
 // Invariant: entries are only ever added, so what one PE has found all find. Nothing else uses the
 // slots, so a set's team begins with the first sequence number of this round of the library.
 #ifndef MESHMEM_CORE_ACTIVE_SETS_HPP_

@@ -43,7 +43,7 @@ std::optional<std::string> read_tuning_file(const std::string& path, std::string
 // The bytes that SHMEM_SYMMETRIC_SIZE asks for, or that suit the machine.
 std::size_t heap_bytes(const Environment& environment, int n_pes);
 
-// Fills in what the others compare of this PE's entry. `tuning`: the text of the table.
+// Fills in the part of this PE's entry that the others compare. `tuning`: the text of the table.
 void tell_settings(DirectoryEntry& mine, const ArenaLayout& layout, const Environment& environment,
                    const std::string& tuning);
 

@@ -143,12 +143,12 @@ void Lock::require_held() {
 }
 
 void Lock::release() {
-  // Release: publishes what was done under the lock to whoever finds the tail empty.
+  // Release: publishes what was done under the lock to the PE that finds the tail empty.
   if (replace_tail(my_number_, 0)) {
     __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
     return;
   }
-  // Someone has taken the tail, and is about to say who.
+  // Another PE has taken the tail, and is about to tell its number.
   std::uint32_t next = 0;
   wait_until_ready(
       [&] { return (next = load(mine_->place) & kNext) != 0; },

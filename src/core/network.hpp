@@ -28,7 +28,7 @@ class Network {
   WireKind wire_kind() const { return wire_kind_; }
   std::string wire_address() const { return transport_->wire_address(); }
 
-  // Keeps strangers out, where the wire does it by addresses. By all PEs.
+  // Called by all PEs. Keeps strangers out, where the wire does it by addresses.
   void admit_only(const std::vector<MachineAddresses>& others, double start_timeout);
 
   // From now on other nodes can send. The three objects live for ever.

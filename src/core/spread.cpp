@@ -21,7 +21,7 @@ cpu_set_t cores_of(const DirectoryEntry* directory, int n_pes) {
   return all;
 }
 
-// -1: the core's number is beyond those that are told apart.
+// -1: the core's number is beyond those in a cpu_set_t.
 int core_of_this_thread() {
   const int core = sched_getcpu();
   return core < CPU_SETSIZE ? core : -1;
@@ -113,7 +113,7 @@ cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me)
 void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, const CoreShare& share,
                        bool is_wanted, const std::function<void()>& meet) {
   const cpu_set_t cores = cores_of(directory, n_pes);
-  if (CPU_COUNT(&cores) == 0) return;  // there are more than are told apart
+  if (CPU_COUNT(&cores) == 0) return;  // there are more than a cpu_set_t has
   if (std::max(share.pes, n_pes) > CPU_COUNT(&cores)) {
     const int core = core_dealt_to(directory, me, share);
     if (is_wanted && core >= 0) keep_to_core(core);

@@ -124,7 +124,7 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
   return *(teams_[slot] = std::move(team));
 }
 
-// Publishes all that its maker has written to whoever finds the team.
+// Publishes all that the team's maker has written to threads that find the team.
 void TeamTable::publish(Team& team) {
   by_slot_[static_cast<std::size_t>(team.slot)].store(&team, std::memory_order_release);
 }

@@ -47,7 +47,7 @@ class TeamTable {
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};
     std::uint64_t highest_sequence = 0;
-    std::uint64_t invalid = 0;  // arguments
+    std::uint64_t invalid = 0;  // a PE has given invalid arguments
     std::uint64_t busy = 0;     // another thread of a PE is making a team: try again
   };
   static int first_free(const Offer& agreed);  // -1: no slot is free on all PEs
@@ -56,8 +56,8 @@ class TeamTable {
 
   // This PE's offer to a split. Only one split at a time may offer slots: otherwise two threads
   // could agree on the same slot with different PEs. offer() takes that right if it is free, and
-  // says `busy` if not. The split with the lowest parent slot goes first, so that of splits that
-  // wait for each other one goes on.
+  // says `busy` if not. The split with the lowest parent slot goes first, so that one of the splits
+  // that wait for each other goes on.
   Offer offer(int parent_slot);
   // Gives the right back. done: the split is over; otherwise it will offer again.
   void end_offer(int parent_slot, bool done);

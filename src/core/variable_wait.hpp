@@ -126,12 +126,12 @@ static const T* copy_once(const char* routine, const T* source, std::size_t coun
   return copy->data();
 }
 
-// The variables of one call: which are in, and what each is compared with.
+// The variables of one call: which are included, and what each is compared with.
 template <typename T>
 struct VariableSet {
   const T* variables;
   std::size_t count;
-  const int* status;  // nullptr: all are in
+  const int* status;  // nullptr: all are included
   const T* wanted;
   std::size_t wanted_step;  // 0: all are compared with the same value
   int cmp;

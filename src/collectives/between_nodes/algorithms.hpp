@@ -55,7 +55,7 @@ class Layout {
   std::size_t largest_ = 0;
 };
 
-// Copies the blocks of a node's members out of those of all PEs, one behind the other.
+// Copies the blocks of a node's members out of `all` PEs' blocks, one behind the other.
 inline void pack(const Team::Node& node, const Layout& layout, std::byte* blocks,
                  const std::byte* all) {
   for (const int pe : node.members)

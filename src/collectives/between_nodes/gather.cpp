@@ -138,8 +138,8 @@ void fcollect(Team& team, const Collective& call) {
                 are_in_host_memory(call.dest, call.source));
 }
 
-// A PE that brings nothing may have no source, and so cannot tell from it where its neighbours'
-// are. With the lengths all learn whether each PE's source is in host memory.
+// A PE that brings nothing may have no source, from which it could tell where the others' are. With
+// the lengths all learn whether each PE's source is in host memory.
 void collect(Team& team, const Collective& call) {
   constexpr std::size_t kNotInHostMemory = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();

@@ -61,7 +61,7 @@ struct Chunk {
   std::size_t count;
 };
 
-// Sends what this node has for those far PEs that this PE is the partner of.
+// Sends this node's partial results for the far PEs whose partner this PE is.
 void send_partial_results(Team& team, const Operation& operation, const Reduction& op,
                           const std::byte* source, std::size_t count, const Chunk& chunk,
                           std::byte* room) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of data that the processor does not read where it is, as device memory, or that has to be
-// widened first. While a chunk is on the network, the data of the node's members for the next chunk
-// comes into pinned memory. A kernel of this PE brings their total. Where no kernel can be relied
-// on to start, copy engines bring the terms. Copy engines take results to all members. Invariant:
-// no buffer is written before the copies and kernels that read it are done. Each PE decides for
-// itself whether a kernel combines, since the order is the same. Used by columns.cpp.
+// Columns of data that the processor does not read where it is, such as device memory, or that has
+// to be widened first. While a chunk is on the network, the data of the node's members for the next
+// chunk comes into pinned memory. A kernel of this PE brings their total. Where no kernel can be
+// relied on to start, copy engines bring the terms. Copy engines take results to all members.
+// Invariant: no buffer is written before the copies and kernels that read it are done. Each PE
+// decides for itself whether a kernel combines, since the order is the same. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 

@@ -45,7 +45,7 @@ class CollectivesForKernels {
   std::vector<std::thread> threads_;
 };
 
-// The one of this process; lives for ever.
+// The only object of this process. It lives for ever.
 CollectivesForKernels& collectives_for_kernels();
 
 }  // namespace meshmem

@@ -27,9 +27,9 @@ struct Ring {
     return schedule::share(count, std::max<std::size_t>(1, kCacheLine / op.elem_bytes), team.n,
                            index);
   }
-  void say(int step) const { signal(team.mine().ring, ring_epoch(sequence, step)); }
+  void say(int step) const { publish(team.my_area().ring, ring_epoch(sequence, step)); }
   void await_step(int pe, int step) const {
-    await(team, team.of(pe).ring, ring_epoch(sequence, step), pe);
+    await(team, team.area_of(pe).ring, ring_epoch(sequence, step), pe);
   }
 };
 
