@@ -49,7 +49,7 @@ void JobConnection::connect(const Environment& environment, const std::string& t
   } else {
     debug("the PEs run different programs, so their static data is not symmetric");
   }
-  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n(), core_share_);
+  more_pes_than_cores_ = pes_outnumber_cores(memory_.directory(), memory_.n(), core_share_);
   if (uses_network_) network_.connect(me_, memory_, nodes_, facts_);
   meet("share the static data");
   end_offer();

@@ -41,7 +41,7 @@ class JobConnection {
   const Network& network() const { return network_; }
   const Nodes& nodes() const { return nodes_; }
   const NodeFacts& facts() const { return facts_; }  // of all PEs
-  // Where the symmetric heap and the static data of every PE of the job are mapped here.
+  // Where the symmetric heap and the static data of each PE are mapped here; kFar for a far PE.
   const Segment& heap() const { return heap_; }
   const Segment& statics() const { return statics_; }
   const std::vector<std::byte*>& heap_of_pe() const { return heap_of_pe_; }
@@ -82,7 +82,7 @@ class JobConnection {
   NodeFacts facts_;
   std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
   std::vector<std::byte*> statics_of_pe_;
-  Segment heap_, statics_;  // point to these
+  Segment heap_, statics_;  // point to the two vectors
   CoreShare core_share_;
   bool more_pes_than_cores_ = false;
   std::uint64_t starts_ = 0;  // that have been compared

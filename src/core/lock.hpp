@@ -54,7 +54,7 @@ class Lock {
   const char* routine_;
   std::uint32_t my_number_;  // PE + 1: 0 is nobody
   Words* mine_;
-  Words* home_;  // of PE 0, which may be far
+  Words* home_;  // PE 0's, null if PE 0 is far
 };
 
 }  // namespace meshmem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arena as the PEs that share it use it: who they are, and where each one's memory is in it.
-// Invariant: an index counts the PEs of this arena, a PE those of the job. They are the PEs of a
-// node. Part of a JobConnection, made once a process.
+// Invariant: an index is a number among the PEs of this arena, a PE a number in the job. The
+// arena's PEs are those of a node. Part of a JobConnection, made once a process.
 #ifndef MESHMEM_CORE_NODE_MEMORY_HPP_
 #define MESHMEM_CORE_NODE_MEMORY_HPP_
 

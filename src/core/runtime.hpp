@@ -63,7 +63,7 @@ class Runtime {
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   KernelProxy& kernel_proxy() { return kernel_proxy_; }
-  // The proxy's thread. It runs where there are PEs on other nodes, and devices.
+  // The proxy's thread. It runs where there are devices and far PEs, unless MESHMEM_PROXY=off.
   Proxy& proxy() { return kernel_proxy_.thread(); }
   // Makes a team that host and kernels know. Its members meet before they use it in kernels.
   // Threads find it once it is published.

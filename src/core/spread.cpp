@@ -64,7 +64,7 @@ int FewestCores::count() const {
   return fewest;
 }
 
-bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share) {
+bool pes_outnumber_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share) {
   const cpu_set_t cores = cores_of(directory, n_pes);
   return share.pes > std::min(static_cast<double>(CPU_COUNT(&cores)), cpu_quota());
 }

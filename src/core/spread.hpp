@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How many cores the PEs of a machine have, and their even spread over them at the end of start-up.
-// Invariant: no PE is bound; the scheduler may move each on. share_cores() is called when a PE
-// connects to its job, spread_over_cores() at the end of each start.
+// Invariant: no PE is bound; the scheduler may move each on. A PE calls pes_outnumber_cores() when
+// it connects to its job, and spread_over_cores() at the end of each start.
 #ifndef MESHMEM_CORE_SPREAD_HPP_
 #define MESHMEM_CORE_SPREAD_HPP_
 
@@ -51,7 +51,7 @@ std::uint64_t name_of_cores(const DirectoryEntry* directory, int n_pes);
 int count_cores(const DirectoryEntry* directory, int n_pes);
 
 // Whether the PEs that use these cores outnumber them, or what a container grants of them.
-bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);
+bool pes_outnumber_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);
 
 // The core that PE `me` gets where PEs outnumber the cores. PEs that may use the same cores take
 // turns, and nodes that share a machine have a part of its cores each. -1: it may use none.

@@ -43,8 +43,8 @@ struct Team {
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;
   std::uint64_t stream_calls = 0;
-  // The same members again, for the collectives that kernels have the host do: they are numbered
-  // apart from those of the program. Null where there is one node.
+  // The same members again, for collectives that kernels ask the host for, which are numbered apart
+  // from those of the program. Null where there is one node.
   std::unique_ptr<Team> of_kernels;
   // A kernel waits for the call. It may fill its device, so that no other kernel starts there.
   bool kernel_waits = false;

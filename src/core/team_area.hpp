@@ -30,13 +30,13 @@ inline constexpr int kLineSlots = 16;                  // of several lines
 inline constexpr int kMessageLines = 20;               // of one message at most
 inline constexpr int kStageSlots = 2;                  // messages in a stage under way
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
-// Calls on streams that MESHMEM_CHECK remembers, and the lines that the words of each take.
+// Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
 inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
-// The number of areas of a PE: those after the first kMaxTeams are for what kernels call on the
-// same teams.
+// The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask
+// the host for, on the same teams.
 inline constexpr int kTeamAreas = 2 * kMaxTeams;
 // The last of these slots are for active sets: each set that is ever used has its own. The others
 // are for teams that programs make, and the predefined ones.
@@ -56,7 +56,7 @@ struct TeamArea {
   Line meet[2][kMaxRounds];                  // dissemination barrier: written by the partner
   Line slot[kOneLineSlots];                  // messages in lines: the first line of each
   Line filled[kStageSlots];                  // says that stage[] is filled
-  Line more[kLineSlots][kMessageLines - 1];  // their other lines
+  Line more[kLineSlots][kMessageLines - 1];  // and the other lines of each
   Line accused;                       // in the area of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
