@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ends of a transfer are for a stream, and what is put there.
-// Invariant: a signal is a kernel's, which comes after all that the stream has done before.
+// Where the ends of a transfer are for a stream, and what is put on the stream.
+// Invariant: a kernel updates each signal, after all that the stream has done before.
 #include "core/stream_transfers.hpp"
 
 #include "base/error.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A column of two nodes. Each sends the other all that its members have, in chunks. It combines
+// A column of two nodes. Each sends the other all that its members have, in chunks. Each combines
 // received data with its own total right where the network has put it.
 // Invariant: operands are in the order of nodes. No PE is more than kChunksAheadInOneHop chunks
 // ahead of what it has received. Used by columns.cpp.
@@ -85,7 +85,7 @@ class OneHopColumn {
   const Reduction& op_;
   const ColumnPlan plan_;
   const NodeTeam& near_;
-  const bool is_first_;  // of the nodes
+  const bool is_first_;  // whether this node is before the other
   const int partner_;
   ColumnMemory& memory_;
   const Room room_;

@@ -3,8 +3,8 @@
 // How a node's members work through their leader: each brings something to the leader, and takes
 // what the leader hands out after it has spoken with the other leaders. One operation of the node.
 // Invariant: the leader has taken what all have brought before it hands anything out. So a member
-// that has taken it knows that all have started: all to all, in the sense of team_steps.hpp. At
-// most kStageBytes each. Used by the files of this folder.
+// that has taken it knows that all have started: all to all, in the sense of team_steps.hpp. No
+// data is longer than kStageBytes. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective as a command of the proxy, and back: for teams over several nodes, whose collectives
-// kernels and streams have the host run (device/proxy_ring.hpp).
+// A collective as a command of the proxy, and back: for teams over several nodes, for whose
+// collectives kernels and streams ask the host (device/proxy_ring.hpp).
 // Invariant: a command says all that the executor between nodes needs of a call. Made by
 // collectives on streams and by device/collectives/by_host.hpp, read by for_kernels.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_COMMAND_HPP_

@@ -51,7 +51,7 @@ int channels_of(const Team& team) {
   return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
 
-// The team as its kernels are handed it.
+// The team as kernels get it.
 device::TeamHandle kernel_handle(const Team& team) {
   return runtime().device_state().kernel_handle(team.slot, team.me, team.pes);
 }
