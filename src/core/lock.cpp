@@ -4,8 +4,9 @@
 //   acquire  swap my number into the tail. If a PE's number was there, that PE is before me: tell
 //            it that I come next, and wait until it gives me the lock
 //   release  if nobody is behind me, set the tail to 0; else give the lock to the next PE
-// Invariant: while a PE is not in the queue, only the PE itself writes its place. In the queue only
-// its two neighbours write it, each its own bit or field, with atomic ORs.
+// Invariant: while a PE is not in the queue, only the PE itself writes its place. In the queue its
+// two neighbours also write it, each its own bit or field, so all use atomic ORs until the PE
+// leaves.
 #include "core/lock.hpp"
 
 #include <cstddef>
