@@ -20,8 +20,8 @@ namespace meshmem {
 inline constexpr std::size_t kLinesBytes = kMessageLines * kLinePayload;
 
 inline Line& message_line(TeamArea& area, std::uint64_t sequence, std::size_t index) {
-  return index == 0 ? area.slot[sequence % kOneLineSlots]
-                    : area.more[sequence % kLineSlots][index - 1];
+  return index == 0 ? area.first_lines[sequence % kOneLineSlots]
+                    : area.other_lines[sequence % kLineSlots][index - 1];
 }
 
 // Copies the payload of a line, for the usual lengths without a call of memcpy.

@@ -52,11 +52,11 @@ struct TeamArea {
   Line ring;     // operation and step: how far this PE is in a ring, or in chunks
   Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
   Line release;  // likewise: the last operation whose last PE has arrived
-  Line round[kStageSlots][kMaxRounds];       // recursive doubling
-  Line meet[2][kMaxRounds];                  // dissemination barrier: written by the partner
-  Line slot[kOneLineSlots];                  // messages in lines: the first line of each
-  Line filled[kStageSlots];                  // says that stage[] is filled
-  Line more[kLineSlots][kMessageLines - 1];  // and the other lines of each
+  Line round[kStageSlots][kMaxRounds];              // recursive doubling
+  Line meet[2][kMaxRounds];                         // dissemination barrier: written by the partner
+  Line first_lines[kOneLineSlots];                  // messages in lines: the first line of each
+  Line filled[kStageSlots];                         // says that stage[] is filled
+  Line other_lines[kLineSlots][kMessageLines - 1];  // and their other lines
   Line accused;                       // in the area of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
