@@ -32,7 +32,7 @@ void check_set(const ActiveSet& set, const char* routine) {
     refuse_set(set, routine);
 }
 
-// The root of a broadcast is one of the set, and so is this PE.
+// Ends the job unless this PE is in the set, and `root` is one of its numbers.
 void require_root(const ActiveSet& set, int root, const char* routine) {
   require_active(routine);
   check_set(set, routine);
@@ -40,8 +40,8 @@ void require_root(const ActiveSet& set, int root, const char* routine) {
     fatal("{}: PE_root {} is not in 0..{} of the active set", routine, root, set.size - 1);
 }
 
-// For one call of `routine`, which has found nothing wrong: the first one may wait for the other
-// members.
+// The set's team, for one call of `routine`, which has found nothing else wrong: a set's first call
+// may wait for the other members.
 Team& team_of_set(const ActiveSet& set, const char* routine) {
   require_active(routine);
   check_set(set, routine);

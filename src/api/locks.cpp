@@ -2,7 +2,7 @@
 //
 // Locks (OpenSHMEM 1.6, section 9.13).
 // Invariant: what a PE did to symmetric memory under a lock, on the default context, is complete
-// before the next PE has it. The queue itself is core/lock.hpp.
+// before the next PE has the lock. The queue itself is in core/lock.hpp.
 #include "api/entry.hpp"
 #include "base/waiting/wait.hpp"
 #include "core/lock.hpp"

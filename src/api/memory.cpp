@@ -53,7 +53,7 @@ MESHMEM_EXTENSION_ENTRY(int, reached_on_stream, (const void* ptr, std::size_t by
   return is_reached_on_stream(ptr, bytes) ? 1 : 0;
 }
 
-// For the names of libraries whose memory is the device's.
+// For other libraries' names (include/meshmem/compat/), whose symmetric memory is the device's.
 extern "C" MESHMEM_VISIBLE int shmemx_has_device_memory(void) {
   return runtime().has_devices() ? 1 : 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where modules of device code make themselves known (include/shmem/module.h), and programs those
-// that they have loaded by hand (shmemx.h). Invariant: the former is called by static initializers,
-// so it does not need the library to be initialized.
+// Modules of device code make themselves known here (include/shmem/module.h), and programs make
+// modules known that they have loaded (shmemx.h). Invariant: static initializers call the former,
+// so it does not need an initialized library.
 #include "gpu/modules.hpp"
 
 #include "api/entry.hpp"

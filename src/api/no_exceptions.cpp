@@ -3,8 +3,8 @@
 // Replaces what the C++ runtime does where it would throw std::bad_alloc: ends the job with a line,
 // since no exception may pass through the C API. The linker (--wrap) sends each call of operator
 // new in libmeshmem.so to the functions below, and __real_* to the operators that the program has.
-// So memory comes from those and goes back to them, also where the C++ runtime is linked
-// statically.
+// So memory comes from the program's operators and goes back to them, also where the C++ runtime is
+// linked statically.
 #include <new>
 
 #include "base/error.hpp"

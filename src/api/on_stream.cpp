@@ -90,7 +90,7 @@ MESHMEM_EXTENSION_ENTRY(void, sync_all_on_stream, (shmemx_stream_t stream)) {
 
 namespace {
 
-// A row of the tables: the name of its routine, and the stream.
+// A routine of the tables, by name, and the stream of its call.
 struct Row {
   const char* routine;
   shmemx_stream_t stream;
@@ -175,7 +175,7 @@ MESHMEM_UNTYPED_ON_STREAM(DEFINE_MOVED)
 
 namespace {
 
-// A row of the tables that combines.
+// A reduction or scan in the tables.
 struct Combining {
   Reduction op;
   CollectiveKind kind;

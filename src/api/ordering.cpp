@@ -2,8 +2,8 @@
 //
 // Memory ordering (OpenSHMEM 1.6, section 9.12).
 // Invariant: transfers between host memory are accesses of the calling thread, so ordering them is
-// a processor fence. It is release for fence (earlier accesses are seen first), and full for quiet
-// (all see earlier accesses). The work of a device is waited for.
+// a processor fence. It is a release fence for fence (earlier accesses are seen first), and a full
+// one for quiet (all see earlier accesses). Both wait for the work of a device.
 #include "api/entry.hpp"
 #include "one_sided/completion.hpp"
 

@@ -75,9 +75,9 @@ int n_pes(const char* routine) {
 }  // namespace
 
 extern "C" MESHMEM_VISIBLE void shmemx_start_under_names_of(int library) {
-  runtime().read_variables_of(library == SHMEMX_NAMES_OF_NVSHMEM    ? NamesOf::nvshmem
-                              : library == SHMEMX_NAMES_OF_ROCSHMEM ? NamesOf::rocshmem
-                                                                    : NamesOf::openshmem);
+  runtime().start_under_names_of(library == SHMEMX_NAMES_OF_NVSHMEM    ? NamesOf::nvshmem
+                                 : library == SHMEMX_NAMES_OF_ROCSHMEM ? NamesOf::rocshmem
+                                                                       : NamesOf::openshmem);
 }
 
 MESHMEM_ENTRY(void, init, (void)) {

@@ -2,7 +2,7 @@
 //
 // Start by a unique id (include/shmemx.h), for processes that no launcher has started, and by a
 // communicator of MPI, which hands the id over.
-// Invariant: what the program says of its place is what it gets, or the start fails with a line.
+// Invariant: the program gets the place that it asks for, or the start fails with a line.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +27,8 @@ int refuse(const char* routine, const std::string& why) {
   return 1;
 }
 
-// Before anything is opened.
+// Checks the arguments and takes the place, before anything is opened. Returns nullopt, or what is
+// wrong.
 std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
                                    const shmemx_uniqueid_t* id) {
   if (flags != SHMEMX_INIT_WITH_UNIQUEID)
@@ -52,7 +53,7 @@ int start_in_place(const char* routine, int rank, int nranks) {
                             rank, nranks, job.pe, job.n_pes));
 }
 
-// The first rank's id. nullopt on all ranks if it cannot be made, and that rank says why.
+// Returns the first rank's id. nullopt on all ranks if it cannot be made; the first rank says why.
 std::optional<UniqueId> broadcast_unique_id(const char* routine,
                                             const MpiCommunicator& communicator) {
   UniqueIdBytes bytes{};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The three steps of alltoallv: offers, gets, a meeting.
-// Invariant: a PE gets from another after that one's offer has come, so after it has entered.
+// Invariant: a PE gets from another only after the other's offer has come, so after the other has
+// entered.
 #include <cstring>
 #include <vector>
 
@@ -19,13 +20,12 @@
 namespace meshmem {
 namespace {
 
-// The arrays of one side.
+// The arrays of dest or source.
 struct Blocks {
   std::vector<std::size_t> nelems, displs;
 };
 
-// A PE's block for another: the number of its elements, and its distance from the beginning of the
-// source.
+// A PE's block for another: its number of elements, and where it begins in the source, in elements.
 struct BlockOffer {
   std::size_t nelems, displ;
 };

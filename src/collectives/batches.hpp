@@ -30,7 +30,7 @@ inline Room make_room(std::size_t bytes) {
   return std::make_unique_for_overwrite<std::byte[]>(bytes);
 }
 
-// Calls change(batch, elems), which replaces up to `most` elements of source by those of dest, in
+// Calls change(batch, elems), which turns up to `most` elements of source into those of dest, in
 // place.
 template <typename Change>
 void in_batches(Team& team, const Collective& call, std::size_t most, const Change& change) {
@@ -44,8 +44,8 @@ void in_batches(Team& team, const Collective& call, std::size_t most, const Chan
   }
 }
 
-// A reduce-scatter: calls combine(all, mine, elems), where `all` has up to `most` elements of the
-// blocks for all PEs, and `mine` becomes the result for this one.
+// A reduce-scatter: calls combine(all, mine, elems), where `all` has `elems` <= `most` elements of
+// the block for each PE, and `mine` becomes the result for this one.
 template <typename Combine>
 void scatter_in_batches(Team& team, const Collective& call, std::size_t most,
                         const Combine& combine) {
@@ -65,8 +65,8 @@ void scatter_in_batches(Team& team, const Collective& call, std::size_t most,
 }
 
 // An alltoall: calls exchange(outflow, block, take), where the outflow has `block` bytes for each
-// PE. As a rule these are whole elements of at most `most_bytes`; an element that is larger is sent
-// in parts. exchange() calls take(pe, data) with the data that each PE has for this one.
+// PE. A block has at most `most_bytes`: whole elements, or a part of an element that is larger.
+// exchange() calls take(pe, data) with the data that each PE has for this one.
 template <typename Exchange>
 void alltoall_in_batches(Team& team, const Collective& call, std::size_t most_bytes,
                          const Exchange& exchange) {

@@ -16,8 +16,8 @@
 namespace meshmem::by_messages {
 namespace {
 
-// Every PE shows `bytes` bytes of host memory and takes those of every PE in team order, itself
-// too.
+// Every PE sends `bytes` bytes of host memory to all. take(pe, data) gets those of every PE in team
+// order, this PE's too.
 template <typename Take>
 void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take) {
   if (!team.is_on_one_node()) {
@@ -34,8 +34,8 @@ void exchange(Team& team, const void* mine, std::size_t bytes, const Take& take)
   note_all_started(node, sequence);
 }
 
-// Every PE shows `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of
-// all. Data beyond own_bytes is sent as it is.
+// Every PE sends `bytes` bytes of its source; take(pe, offset, data, length) gets the batches of
+// all. If this PE has fewer, own_bytes, the bytes that it sends beyond them mean nothing.
 template <typename Take>
 void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, std::size_t bytes,
                          const Take& take) {

@@ -2,8 +2,9 @@
 //
 // A call of a collective as one value: what the API, a stream or a kernel asks for, and what each
 // executor runs.
-// Invariant: types are gone. Elements have a number of bytes, and a Reduction knows how to combine
-// them. A new collective is a kind, its buffers here, and a case in each executor that has it.
+// Invariant: element types are gone. An element is a number of bytes, and a Reduction knows how to
+// combine elements. A new collective needs a kind, its buffers here, and a case in each executor
+// that runs it.
 #ifndef MESHMEM_COLLECTIVES_COLLECTIVE_HPP_
 #define MESHMEM_COLLECTIVES_COLLECTIVE_HPP_
 
@@ -24,20 +25,21 @@ struct Collective {
   int root = 0;
   void* dest = nullptr;
   const void* source = nullptr;
-  // Elements of a broadcast, reduction or scan; of the block that this PE brings to a collect or
-  // fcollect, or has for each PE in an alltoall or reduce-scatter.
+  // Number of elements: of all data of a broadcast, reduction or scan; of the block that this PE
+  // brings to a collect or fcollect, or has for each PE in an alltoall or reduce-scatter.
   std::size_t count = 0;
   std::size_t elem_bytes = 1;
-  // Of alltoalls: element k of a buffer, whose blocks follow each other, lies at k * stride.
+  // For alltoalls: element k of a buffer lies at k * stride elements. The blocks follow each other.
   std::ptrdiff_t dest_stride = 1, source_stride = 1;
-  // These two stay where they are until the call ends.
+  // The caller keeps these two alive until the call ends.
   const Reduction* op = nullptr;               // of reductions and scans
   const device::Alltoallv* varying = nullptr;  // of alltoallv: the lengths and places of its blocks
   bool root_has_dest = true;  // a broadcast over an active set leaves the root's dest as it is
 
   std::size_t bytes() const { return count * elem_bytes; }
   bool is_dense() const { return dest_stride == 1 && source_stride == 1; }
-  // Where PE `me` of the team gets the data of a broadcast: a root without dest keeps its source.
+  // Where PE `me` of the team has the data after a broadcast: a root without dest has it in its
+  // source.
   void* dest_of_broadcast(int me) const {
     return root_has_dest || me != root ? dest : const_cast<void*>(source);
   }
@@ -83,8 +85,8 @@ inline Collective combining(CollectiveKind kind, const Reduction& op, void* dest
           .op = &op};
 }
 
-// From the first to the last byte of the buffers, as far as that is known beforehand: of a collect
-// the bytes that this PE brings itself, of an alltoallv none.
+// The buffers, with the bytes from the first to the last element, as far as they are known
+// beforehand: of a collect the bytes that this PE brings itself, of an alltoallv none.
 struct Buffers {
   const void* dest;
   std::size_t dest_bytes;
@@ -92,7 +94,8 @@ struct Buffers {
   std::size_t source_bytes;
 };
 
-// `n` blocks of elements at a stride; `name` is the standard's for the stride.
+// The bytes from the first to the last element of `n` blocks at a stride. `name`: what the standard
+// calls the stride.
 [[gnu::always_inline]] inline std::size_t span_of(const char* routine, int n,
                                                   const Collective& call, const char* name,
                                                   std::ptrdiff_t stride) {

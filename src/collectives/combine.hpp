@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inner loops of reductions: one function for each operation and representation.
-// Invariant: a representation follows from the C type (its size, sign and kind), so that all names
-// of one type share a loop and no type can get another's order. Sums and products of integers wrap.
-// Called through Reduction.
+// Invariant: a representation follows from the C type (its size, sign and kind), so all C types of
+// one representation share a loop. No type can get another's order. Sums and products of integers
+// wrap. Called through Reduction.
 #ifndef MESHMEM_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_COLLECTIVES_COMBINE_HPP_
 
@@ -19,7 +19,7 @@
 
 namespace meshmem {
 
-// How the bits of T are computed with: a fixed-width integer of its size, or T itself.
+// The type in which elements of T are combined: a fixed-width integer of its size, or T itself.
 template <std::size_t bytes>
 using UnsignedOf = std::conditional_t<
     bytes == 1, std::uint8_t,
@@ -81,7 +81,7 @@ struct Min {
   }
 };
 
-// Element i of those that begin anywhere. Compilers make of it what they make of elems[i].
+// Element i of an array that may begin at any byte. It compiles to the same code as elems[i].
 template <typename T>
 T load_element(const void* elems, std::size_t i) {
   T value;
@@ -109,7 +109,8 @@ void divide(void* elems, std::size_t count, int n) {
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Representation>(to[i] / divisor);
 }
 
-// The sum, which wraps, divided once; with its sign, toward zero.
+// The sum, which wraps, is divided once, at the end: as a signed number if T has a sign, toward
+// zero if T is an integer.
 template <typename T>
 constexpr Reduction average() {
   Reduction result = reduction<Sum, T>();

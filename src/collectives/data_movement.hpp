@@ -3,7 +3,8 @@
 // Broadcast, collect, fcollect, alltoall and scans over a team's members on a node, in bytes; and
 // alltoallv over any team.
 // Invariant: a PE's dest is written by that PE alone, inside its own call: a program may use what
-// it got until it calls again, without telling the others. Called by the API.
+// it got until it calls again, without telling the others. Called by dispatch; alltoallv also for
+// kernels.
 #ifndef MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 #define MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 
@@ -37,8 +38,8 @@ void scan(NodeTeam& team, const Reduction& op, void* dest, const void* source, s
 // An alltoall whose blocks differ in length and lie where each PE says, in any memory. The PEs tell
 // each other where their blocks begin, each gets its own, and all meet at the end.
 // The arrays of a call have a number for each PE, which counts elements: block i of the dest comes
-// from PE i, block i of the source goes to it. They are in memory of the host or of the device;
-// those that a kernel gives (`from_kernel`) in any that the device reaches.
+// from PE i, block i of the source goes to it. They are in memory of the host or of the device. A
+// kernel's arrays (`from_kernel`) may be in any memory that the device reaches.
 void alltoallv(Team& team, const Collective& call, bool from_kernel);
 
 }  // namespace meshmem

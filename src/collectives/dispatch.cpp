@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks of a collective's arguments, and the choice. The processor serves buffers in host
-// memory, else kernels those that they reach on all PEs and whose type they have, else messages.
-// Teams between nodes have their own algorithms.
+// memory, kernels serve buffers that they reach on all PEs and whose type they have, and messages
+// serve the rest. Teams over several nodes have their own algorithms.
 // Invariant: the checks come first. A collect and an alltoallv check dest again when they know how
 // much of it is written.
 #include "collectives/dispatch.hpp"
@@ -21,7 +21,7 @@ bool is_on_host(const Collective& call) { return !any_on_device(call.dest, call.
 
 // ---- Checks
 
-// How the buffers may lie to each other, and whether all members must give the same.
+// How dest and source may overlap. With all rules but `any` the members must give the same buffers.
 enum class Rule { disjoint, same_or_disjoint, own_block, any_overlap, any };
 
 Rule rule_of(const Collective& call) {
@@ -71,8 +71,8 @@ bool overlap(const Buffers& buffers) {
         buffers.dest_bytes, buffers.dest, buffers.source_bytes, buffers.source);
 }
 
-// Of the other members' sources nothing is read, and an active set's root does not write to dest.
-// They are symmetric nevertheless: all members choose by both addresses who does it.
+// Only the root's source is read, and an active set's root does not write to its dest. Both must be
+// symmetric nevertheless: all members choose the executor by both addresses.
 void check_room_of_broadcast(const Team& team, const Collective& call, std::size_t bytes) {
   const bool is_root = team.me == call.root;
   const bool writes = !is_root || call.root_has_dest;
@@ -133,7 +133,7 @@ void run_by(Executor executor, Team& team, const Collective& call) {
 }
 
 // The PEs that bring something have their sources in the same kind of memory, so they choose the
-// same executor. The others may have no source, and learn of the choice with the lengths.
+// same executor. The others may have no source, and learn the choice with the lengths.
 void collect_on_one_node(Team& team, Collective call) {
   const Executor wanted = call.count > 0 ? choose(team, call) : Executor::node;
   const unsigned wanted_by_all =

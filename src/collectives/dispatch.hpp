@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a collective of the host on buffers in whatever memory they are: checks the call and chooses
-// who executes it. ReducePolicy chooses the algorithm of a reduction.
-// Invariant: the choice depends on where dest and source are, which all members have in common.
-// Called by the API.
+// Runs a collective that the host calls, on buffers in any memory: checks the call and chooses its
+// executor. ReducePolicy chooses the algorithm of a reduction.
+// Invariant: the choice depends only on what all members have in common, such as the memory that
+// dest and source are in. Called by the API.
 #ifndef MESHMEM_COLLECTIVES_DISPATCH_HPP_
 #define MESHMEM_COLLECTIVES_DISPATCH_HPP_
 
@@ -21,7 +21,7 @@ namespace meshmem {
 [[gnu::noinline]] void check_and_run(Team& team, const Collective& call);
 
 // True for most calls: both buffers are in host heaps that all members reach by loads and stores.
-// Where calls are compared, direct_map has no heap.
+// Under MESHMEM_CHECK direct_map has no heap, so no call is plain.
 [[gnu::always_inline]] inline bool is_plain(const Team& team, const Collective& call) {
   if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv ||
       !call.root_has_dest)
@@ -53,15 +53,15 @@ namespace meshmem {
     case CollectiveKind::exscan:
       return scan(team, *call.op, call.dest, call.source, call.count,
                   call.kind == CollectiveKind::inscan);
-    case CollectiveKind::collect:    // dispatch calls it
-    case CollectiveKind::alltoallv:  // by gets, wherever the members are
+    case CollectiveKind::collect:    // dispatch.cpp calls it itself
+    case CollectiveKind::alltoallv:  // goes by gets, on any team
       break;
   }
   __builtin_unreachable();
 }
 
-// Runs the Collective that `make` returns. Inlined where the kind is known: the plain one stays in
-// registers, the other one is made in memory.
+// Runs the Collective that `make` returns. Inlined where the kind is known: a plain call stays in
+// registers, any other is made again, in memory.
 template <typename Make>
 [[gnu::always_inline]] inline void run(Team& team, const Make& make) {
   const Collective call = make();

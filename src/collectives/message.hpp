@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of a PE to all members of its team. Up to kLinesBytes travel in lines. Each line carries
-// the operation's number beside its payload, so that one transfer of a cache line brings both.
-// Longer messages lie in a stage, and a line says that it is filled: the reader needs two
-// transfers.
-// Invariant: all members call with the same sequence and bytes. When a slot may be used again is
-// said in team_steps.hpp.
+// Messages of a PE to all members of its team on this node. Up to kLinesBytes travel in lines. Each
+// line carries the operation's number beside its payload, so that one transfer of a cache line
+// brings both. Longer messages lie in a stage, and a line says that the stage is filled: the reader
+// needs two transfers.
+// Invariant: all members call with the same sequence and bytes. team_steps.hpp says when a slot may
+// be used again.
 #ifndef MESHMEM_COLLECTIVES_MESSAGE_HPP_
 #define MESHMEM_COLLECTIVES_MESSAGE_HPP_
 
@@ -20,8 +20,8 @@ namespace meshmem {
 inline constexpr std::size_t kLinesBytes = kMessageLines * kLinePayload;
 
 inline Line& message_line(TeamArea& area, std::uint64_t sequence, std::size_t index) {
-  return index == 0 ? area.slot[sequence % kOneLineSlots]
-                    : area.more[sequence % kLineSlots][index - 1];
+  return index == 0 ? area.first_lines[sequence % kOneLineSlots]
+                    : area.other_lines[sequence % kLineSlots][index - 1];
 }
 
 // Copies the payload of a line, for the usual lengths without a call of memcpy.
@@ -52,28 +52,29 @@ inline void post_message(NodeTeam& team, std::uint64_t sequence, const void* dat
     if (bytes > kStageBytes) [[unlikely]]
       refuse_long_message(team, bytes);
     reserve(team, sequence, kStageSlots);
-    std::memcpy(team.mine().stage[sequence % kStageSlots], source, bytes);
-    signal(team.mine().filled[sequence % kStageSlots], sequence);
+    std::memcpy(team.my_area().stage[sequence % kStageSlots], source, bytes);
+    publish(team.my_area().filled[sequence % kStageSlots], sequence);
     return;
   }
   reserve(team, sequence, bytes <= kLinePayload ? kOneLineSlots : kLineSlots);
   std::size_t at = 0;
   for (std::size_t index = 0; at < bytes || index == 0; ++index) {
-    Line& line = message_line(team.mine(), sequence, index);
+    Line& line = message_line(team.my_area(), sequence, index);
     const std::size_t length = std::min(bytes - at, kLinePayload);
     copy_payload(line.payload, source + at, length);
-    signal(line, sequence);
+    publish(line, sequence);
     at += length;
   }
 }
 
-// Waits for the message of PE `pe`, which is in a stage.
+// Waits for PE `pe`'s message, which is in a stage, and returns its address.
 inline const std::byte* await_stage(const NodeTeam& team, std::uint64_t sequence, int pe) {
-  await(team, team.of(pe).filled[sequence % kStageSlots], sequence, pe);
-  return team.of(pe).stage[sequence % kStageSlots];
+  await(team, team.area_of(pe).filled[sequence % kStageSlots], sequence, pe);
+  return team.area_of(pe).stage[sequence % kStageSlots];
 }
 
-// Writes `length` bytes from `begin` on of the message of PE `pe` to dest, once they are there.
+// Waits for bytes [begin, begin + length) of PE `pe`'s message, which has `bytes` bytes, and copies
+// them to dest.
 inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* dest,
                           std::size_t bytes, int pe, std::size_t begin, std::size_t length) {
   auto* to = static_cast<std::byte*>(dest);
@@ -82,7 +83,7 @@ inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* de
     return;
   }
   while (length > 0) {
-    Line& line = message_line(team.of(pe), sequence, begin / kLinePayload);
+    Line& line = message_line(team.area_of(pe), sequence, begin / kLinePayload);
     await(team, line, sequence, pe);
     const std::size_t offset = begin % kLinePayload;
     const std::size_t here = std::min(length, kLinePayload - offset);
@@ -93,7 +94,7 @@ inline void receive_range(const NodeTeam& team, std::uint64_t sequence, void* de
   }
 }
 
-// Writes the message of PE `pe` to dest, once it is there.
+// Waits for PE `pe`'s message and copies it to dest.
 inline void receive_message(const NodeTeam& team, std::uint64_t sequence, void* dest,
                             std::size_t bytes, int pe) {
   receive_range(team, sequence, dest, bytes, pe, 0, bytes);
@@ -104,12 +105,13 @@ struct MessageRoom {
   alignas(kCacheLine) std::byte bytes[kLinesBytes];
 };
 
-// The message of PE `pe`, once it is there: where it lies, or in `room`.
+// Waits for PE `pe`'s message and returns its address: where it lies, or `room` if it came in
+// several lines.
 inline const std::byte* await_message(const NodeTeam& team, std::uint64_t sequence,
                                       std::size_t bytes, int pe, MessageRoom& room) {
   if (bytes > kLinesBytes) return await_stage(team, sequence, pe);
   if (bytes <= kLinePayload) {
-    Line& line = message_line(team.of(pe), sequence, 0);
+    Line& line = message_line(team.area_of(pe), sequence, 0);
     await(team, line, sequence, pe);
     return line.payload;
   }

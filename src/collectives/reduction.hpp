@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions over a team: the types are gone (a Reduction knows how to combine two runs of
-// elements), the algorithms remain.
+// Reductions once element types are gone, and the host's reductions within a node. A Reduction
+// knows how to combine two runs of elements.
 // Invariant: for a given algorithm and number of PEs the order in which elements are combined is
-// fixed, so results are the same bit for bit. dest == source or disjoint. Called by the API and by
-// the splits of teams.
+// fixed, so results are the same bit for bit. dest == source or disjoint. Called by dispatch.
 #ifndef MESHMEM_COLLECTIVES_REDUCTION_HPP_
 #define MESHMEM_COLLECTIVES_REDUCTION_HPP_
 
@@ -20,23 +19,23 @@ namespace meshmem {
 // dest[i] = a[i] op b[i]; dest may be a or b. Operands other than dest may begin at any byte.
 using Combine = void (*)(void* dest, const void* a, const void* b, std::size_t count);
 
-// The wide elements as which those are combined that are too short for partial results. They are
-// rounded once.
+// How elements that are too short for partial results, such as half, are combined: as wider
+// elements, which are rounded once at the end.
 struct Carrier {
   Combine combine;
   std::size_t elem_bytes;
   void (*widen)(void* wide, const void* elems, std::size_t count);
   void (*narrow)(void* elems, const void* wide, std::size_t count);  // elems may be wide
-  void (*finish)(void* wide, std::size_t count, int n) = nullptr;    // as that of Reduction
+  void (*finish)(void* wide, std::size_t count, int n) = nullptr;    // as in Reduction
 };
 
 struct Reduction {
   Combine combine;
   std::size_t elem_bytes;
-  // The kernels' name of it.
+  // The operation and type by which kernels know this reduction.
   device::ReduceOp kernel_op = device::ReduceOp::sum;
   device::ElemType kernel_type = device::ElemType::none;
-  // The last step when `count` elements of n PEs are combined; null for none.
+  // The last step, once the elements of all n PEs are combined; null: none.
   void (*finish)(void* elems, std::size_t count, int n) = nullptr;
   const Carrier* carrier = nullptr;  // null: elements are combined as they are
 };
@@ -45,18 +44,18 @@ inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {
   if (op.finish) op.finish(elems, count, n);
 }
 
-// By the algorithm that ReducePolicy chooses.
+// Reduces by the algorithm that ReducePolicy chooses.
 void reduce(NodeTeam& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 
-// Of the blocks of `count` elements that each source has, one for each PE: PE i gets the reduction
-// of the blocks i, combined in PE order. dest may be this PE's own block of source.
+// Each source has a block of `count` elements for each PE. PE i gets the reduction of all blocks i,
+// combined in PE order. dest may be this PE's own block of source.
 void reduce_scatter(NodeTeam& team, const Reduction& op, void* dest, const void* source,
                     std::size_t count);
 
 // A tile of at most this many bytes stays in the first-level cache while it is worked on.
 inline constexpr std::size_t kTileBytes = 16 * 1024;
-// dest = term(0) op term(1) ..., of `n` >= 2 terms. term(i) returns the address of term i; dest may
-// be term `own`, at the same address.
+// dest = term(0) op term(1) ..., of `n` >= 2 terms of at most kTileBytes. term(i) returns the
+// address of term i; dest may be term `own`, at the same address.
 template <typename Term>
 void combine_terms(const Reduction& op, void* dest, std::size_t count, int n, int own,
                    const Term& term) {
@@ -68,23 +67,22 @@ void combine_terms(const Reduction& op, void* dest, std::size_t count, int n, in
   op.combine(dest, term(0), term(1), count);
   for (int i = 2; i < n; ++i) op.combine(dest, dest, is_kept && i == own ? kept : term(i), count);
 }
-// dest is what all PEs, two or more, have at this place of their sources, combined in PE order;
-// dest may be source.
+// dest = what all PEs, two or more, have at this place of their sources, combined in PE order: at
+// most kTileBytes. dest may be source.
 void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count);
 
-// The ring's line counts steps of operations: the sequence number, shifted by this many bits, and
-// the step. Few bits for the step, so that a line that saw no ring for a long time (2^49
-// operations) still compares as the past.
+// The epoch on a `ring` line is the sequence number, shifted by this many bits, plus the step. The
+// step has few bits, so that a line that has seen no ring for a long time (2^49 operations) still
+// compares as the past.
 inline constexpr int kRingStepBits = 14;
 inline constexpr int kMostRingPes = 1 << (kRingStepBits - 1);
 inline std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
   return (sequence << kRingStepBits) + static_cast<std::uint64_t>(step);
 }
 
-// The algorithms that device/collectives/algorithms.def gives to the host, for teams of two PEs or
-// more:
-// reduce_one_shot() and so on, each in a file of its name. reduce() does the rest.
+// The host's algorithms in device/collectives/algorithms.def: reduce_one_shot() and so on, each in
+// a file of its name. For teams of two PEs or more; the last step of the Reduction is the caller's.
 #define MESHMEM_DECLARE_true(name)                                                        \
   void reduce_##name(NodeTeam& team, const Reduction& op, void* dest, const void* source, \
                      std::size_t count);

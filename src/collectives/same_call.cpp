@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members' words on a call: its text, cut to the length of a message.
-// Invariant: of those who find a difference one speaks and ends the job, the others wait for that.
+// A call as its member says it: a text, cut to what kSaidLines lines hold.
+// Invariant: one of the PEs that find a difference prints it and ends the job. The others wait for
+// the end.
 #include "collectives/same_call.hpp"
 
 #include <unistd.h>
@@ -58,7 +59,7 @@ std::string name_of(const Team& team) {
         team.world_pe(pe), theirs.text(), kind, number, name_of(team));
 }
 
-// A call on a stream as it lies in a team area, for as long as no later one takes its place.
+// A call on a stream in a team area, until a later one takes its place.
 struct SaidOnStream {
   Line (&lines)[kSaidLines];
 
@@ -71,10 +72,10 @@ struct SaidOnStream {
   }
   void say(const SaidCall& call, std::uint64_t number) {
     lines[0].epoch.store(0, std::memory_order_relaxed);
-    for_each_word([&](auto word, std::size_t i) {  // release: who reads a new one finds the 0 too
+    for_each_word([&](auto word, std::size_t i) {  // release: a PE that reads it finds the 0 too
       word.store(call.words[i], std::memory_order_release);
     });
-    // Of two that say it at the same time at least one finds what the other has said.
+    // If two PEs say their calls at the same time, at least one of them finds the other's.
     lines[0].epoch.store(number, std::memory_order_seq_cst);
   }
   bool try_read(SaidCall& call, std::uint64_t number) {
@@ -105,7 +106,7 @@ void compare_call(Team& team, fmt::string_view arguments, fmt::format_args value
   SaidCall of_other;
   receive_message(node, sequence, &of_other, sizeof of_other, 0);
   compare_with(of_other);              // at once: some member may never come
-  for (int pe = 1; pe < node.n; ++pe)  // waited for: the lines are used again
+  for (int pe = 1; pe < node.n; ++pe)  // the lines are used again, so wait for all
     receive_message(node, sequence, &of_other, sizeof of_other, pe);
   note_all_started(node, sequence);
 }
@@ -115,16 +116,16 @@ void compare_stream_call(Team& team, const std::string& arguments) {
   const std::uint64_t number = ++team.stream_calls;
   const auto place = number % kSaidCalls;
   NodeTeam& node = team.node;
-  SaidOnStream{node.mine().said[place]}.say(mine, number);
+  SaidOnStream{node.my_area().said[place]}.say(mine, number);
   SaidCall theirs;
   for (int pe = 0; pe < node.n; ++pe) {
-    if (SaidOnStream{node.of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
+    if (SaidOnStream{node.area_of(pe).said[place]}.try_read(theirs, number) && mine != theirs)
       accuse(team, mine, theirs, pe, number, "call on a stream");
   }
 }
 
 void only_one_speaks(const Team& team) {
-  if (team.node.of(0).accused.epoch.exchange(1) == 0) return;
+  if (team.node.area_of(0).accused.epoch.exchange(1) == 0) return;
   for (;;) pause();
 }
 

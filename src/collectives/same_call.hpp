@@ -3,9 +3,9 @@
 // Under MESHMEM_CHECK the members of a team say what they call, the routine and its arguments, and
 // look whether PE 0 of the team calls the same. Two calls that differ end the job with one line
 // that shows both.
-// Invariant: a comparison is an operation of the team of its own, the same for all routines, before
-// the collective begins: so it ends whatever the members call. Called by the API and by
-// dispatch.cpp, and without the check at the cost of a branch.
+// Invariant: a comparison is a team operation of its own, the same for all routines, before the
+// collective begins: so it ends whatever the members call. Without MESHMEM_CHECK a call costs a
+// branch. Called by the API, dispatch.cpp and library/.
 #ifndef MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 #define MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 
@@ -22,8 +22,8 @@ extern constinit bool calls_are_compared;  // set by start-up, alike on all PEs
 
 [[gnu::cold, gnu::noinline]] void compare_call(Team& team, fmt::string_view arguments,
                                                fmt::format_args values);
-// Of calls on streams: whoever comes later looks, nobody waits. Those that lie too far back are
-// forgotten.
+// The same for calls on streams, without waiting: a PE compares its call with those that others
+// have made already. Only the newest kSaidCalls calls are kept.
 [[gnu::cold, gnu::noinline]] void compare_stream_call(Team& team, const std::string& arguments);
 
 // Before a collective of the host; team.routine() is its name.
@@ -35,7 +35,8 @@ template <typename... Values>
     compare_call(team, arguments, fmt::make_format_args(values...));
 }
 
-// Of the members that find the same mistake the first returns; the others wait for the job's end.
+// If several members find the same mistake, returns on the first one; the others wait for the job's
+// end.
 void only_one_speaks(const Team& team);
 
 // The name of an address that is the same on all PEs: "heap + 64".

@@ -22,8 +22,8 @@ int log2_floor(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 Range share(std::size_t count, std::size_t grain, int n, int index) {
   const std::size_t grains = (count + grain - 1) / grain;
   const auto parts = static_cast<std::size_t>(n);
-  // The first grains % n shares have one grain more; this cannot overflow where grains * index
-  // could.
+  // The first grains % n shares have one grain more. Divided first, since grains * index could
+  // overflow.
   const auto border = [&](std::size_t i) {
     return std::min(count, (grains / parts * i + std::min(i, grains % parts)) * grain);
   };

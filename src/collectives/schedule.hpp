@@ -53,8 +53,8 @@ Exchange doubling_exchange(int n, int pe, int step);
 int dissemination_rounds(int n);
 int dissemination_target(int n, int pe, int round);
 
-// A binomial tree from PE 0 on, in which a PE passes on what it has: log2 n hops.
-int binomial_parent(int pe);  // of one that is not 0
+// A binomial tree with PE 0 as its root: data reaches all PEs in log2 n hops.
+int binomial_parent(int pe);  // pe > 0
 // Calls run(pe) for its children, the one with the largest subtree first.
 template <typename Run>
 void for_binomial_children(int n, int pe, const Run& run) {

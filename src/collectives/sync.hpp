@@ -3,7 +3,7 @@
 // Meeting of all PEs of a team, or of its members on this node. Remote updates are not completed
 // here: barrier_all does a quiet before.
 // Invariant: what a member wrote before it entered can be read by all who have left. Called by the
-// API, by memory allocation, by the splits of teams and by start-up's end.
+// API, alltoallv and library/.
 #ifndef MESHMEM_COLLECTIVES_SYNC_HPP_
 #define MESHMEM_COLLECTIVES_SYNC_HPP_
 

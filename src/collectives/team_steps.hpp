@@ -33,7 +33,7 @@ inline bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 inline std::uint64_t begin_operation(NodeTeam& team) { return ++team.sequence; }
 
 // Publishes all that this PE has written so far to each PE whose await() sees the epoch.
-inline void signal(Line& line, std::uint64_t epoch) {
+inline void publish(Line& line, std::uint64_t epoch) {
   fuzz_schedule();
   line.epoch.store(epoch, std::memory_order_release);
 }
@@ -49,16 +49,16 @@ inline std::uint64_t await(const NodeTeam& team, const Line& line, std::uint64_t
 }
 
 inline void announce(NodeTeam& team, std::uint64_t sequence) {
-  signal(team.mine().arrive, sequence);
+  publish(team.my_area().arrive, sequence);
 }
 
 // Waits until all members have announced `sequence`. Remembers the lowest number that it sees,
-// which may be higher.
+// which may be higher than `sequence`.
 inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   std::uint64_t least = team.sequence;
   for (int i = 1; i < team.n; ++i) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
-    const std::uint64_t seen = await(team, team.of(pe).arrive, sequence, pe);
+    const std::uint64_t seen = await(team, team.area_of(pe).arrive, sequence, pe);
     if (has_reached(least, seen)) least = seen;
   }
   if (has_reached(least, team.known_started)) team.known_started = least;
@@ -79,10 +79,10 @@ inline void note_all_started(NodeTeam& team, std::uint64_t sequence) {
 
 // Ends an operation in which PEs read each other's buffers: returns when all have finished reading.
 inline void finish_together(NodeTeam& team, std::uint64_t sequence) {
-  signal(team.mine().done, sequence);
+  publish(team.my_area().done, sequence);
   for (int i = 1; i < team.n; ++i) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
-    await(team, team.of(pe).done, sequence, pe);
+    await(team, team.area_of(pe).done, sequence, pe);
   }
   note_all_started(team, sequence);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Active sets, the PE lists of OpenSHMEM before teams, and which slot of team areas each has. A set
-// gets its slot when the first of its PEs asks, and keeps it. The list of those that have one is in
-// shared memory, so that its members agree without a message and PEs outside it take no part.
+// gets its slot when the first of its PEs asks, and keeps it. The list of the sets that have a slot
+// is in shared memory, so that its members agree without a message and PEs outside it take no part.
 // Invariant: entries are only ever added, so what one PE has found all find. Nothing else uses the
-// slots, so a team of a set begins where all slots do in this round of the library.
+// slots, so a set's team begins with the first sequence number of this round of the library.
 #ifndef MESHMEM_CORE_ACTIVE_SETS_HPP_
 #define MESHMEM_CORE_ACTIVE_SETS_HPP_
 
@@ -46,8 +46,8 @@ struct alignas(4096) ActiveSetList {
 };
 
 // The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers
-// with what was there. `known` is this PE's own, of what it has found: each place is asked for
-// once.
+// with what was there. `known` is this PE's own list of what it has found, so that it asks for each
+// place once.
 using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
 int slot_of(const ActiveSet& set, ActiveSetList& known, const EnterName& enter);
 

@@ -85,8 +85,9 @@ std::uint64_t hash_of_plans(const Environment& environment) {
   return std::hash<std::string>()(text);
 }
 
-// The line without "; give all PEs the same" says what differs from the other, at `where`.
-void end_by_the_other(bool is_me, const std::string& difference) {
+// Ends the job: the PE that differs (`is_me`) prints the line, the others wait. `difference`: the
+// line without "; give all PEs the same".
+void end_by_different_pe(bool is_me, const std::string& difference) {
   if (is_me) print_line(difference + "; give all PEs the same");
   if (is_me) abort_job(1, "error");
   pause();  // the one that differs ends the job
@@ -176,14 +177,14 @@ void require_same_settings(const DirectoryEntry* directory, int n_pes, int me) {
   const std::string where = fmt::format("PE {}", directory[0].pe);
   for (int i = 0; i < n_pes; ++i) {
     const auto difference = difference_of(directory[i].settings, directory[0].settings, where);
-    if (difference) end_by_the_other(i == me, *difference);
+    if (difference) end_by_different_pe(i == me, *difference);
   }
 }
 
 void require_same_settings(const Settings& of_node, const Settings& first, const std::string& where,
                            bool is_me) {
   if (const auto difference = difference_of(of_node, first, where))
-    end_by_the_other(is_me, *difference);
+    end_by_different_pe(is_me, *difference);
 }
 
 }  // namespace meshmem

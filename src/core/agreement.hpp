@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the builds of the library, which share memory and messages, and the settings with which
-// PEs would wait for each other for ever if they differed. These are the heap's size, the table of
-// MESHMEM_TUNING, and the variables that choose how reductions are done.
+// Compares the PEs' builds of the library, which share memory and messages. Also compares settings
+// whose difference would make PEs wait for each other for ever. These are the heap's size, the
+// table of MESHMEM_TUNING, the network, and the variables in hash_of_plans().
 // Invariant: the PE that differs says so and ends the job. No PE goes on with another build or
 // other settings than the first one. Called by start-up, before a PE believes anything else.
 #ifndef MESHMEM_CORE_AGREEMENT_HPP_
@@ -27,7 +27,8 @@ inline constexpr std::size_t kMostBuildBytes = 63;
 // may have builds of their own.
 const std::string& build_name();
 
-// A name that may be printed; anything may have come from another process.
+// Whether the text is like a build's name and may be printed: another process may have sent
+// anything.
 bool is_build_name(std::string_view text);
 
 // The line of the PE that does not run the build of PE `pe`, which has told `theirs`.
@@ -35,25 +36,25 @@ std::string other_build_line(int pe, std::string_view theirs);
 
 // ---- Settings
 
-// Puts the contents of the file that MESHMEM_TUNING names into `text`. nullopt, or a line that says
-// why it cannot. Whatever the path leads to, reading ends.
+// Puts the contents of the file that MESHMEM_TUNING names into `text`. Returns nullopt, or a line
+// that says why it cannot. Whatever the path leads to, reading ends.
 std::optional<std::string> read_tuning_file(const std::string& path, std::string& text);
 
 // The bytes that SHMEM_SYMMETRIC_SIZE asks for, or that suit the machine.
 std::size_t heap_bytes(const Environment& environment, int n_pes);
 
-// Fills in what the others compare of this PE's entry. `tuning`: the text of the table.
+// Fills in the part of this PE's entry that the others compare. `tuning`: the text of the table.
 void tell_settings(DirectoryEntry& mine, const ArenaLayout& layout, const Environment& environment,
                    const std::string& tuning);
 
-// The difference that makes these settings impossible beside the first ones, which are `where` ("PE
-// 0 on host a"); nullopt: nothing. A heap whose size nobody has asked for may be of any size.
+// The difference that makes these settings impossible beside `first`, those of `where` ("PE 0 on
+// host a"); nullopt: there is none. A heap whose size nobody has asked for may be of any size.
 std::optional<std::string> difference_of(const Settings& settings, const Settings& first,
                                          const std::string& where);
 
-// Returns if all PEs of the arena have the same. Once all entries are filled in.
+// Returns if all PEs of the arena have the same settings. Called once all entries are filled in.
 void require_same_settings(const DirectoryEntry* directory, int n_pes, int me);
-// Likewise a node and the first one. `is_me`: this PE speaks for the node.
+// The same for a node and the first node. `is_me`: this PE speaks for the node.
 void require_same_settings(const Settings& of_node, const Settings& first, const std::string& where,
                            bool is_me);
 

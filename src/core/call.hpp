@@ -2,7 +2,7 @@
 //
 // Where a call of a program comes from: its name for messages, its team or context, and whose
 // numbers its PEs are.
-// Invariant: a call while the library is not active, or with a handle of nothing, ends the job with
+// Invariant: a call while the library is not active, or with an invalid handle, ends the job with
 // one line. Called by the entry points of api/.
 #ifndef MESHMEM_CORE_CALL_HPP_
 #define MESHMEM_CORE_CALL_HPP_
@@ -22,7 +22,7 @@ inline void require_active(const char* routine) {
     refuse_pe(address_map, 0, routine);
 }
 
-// The place of a call: its name for messages, and whose numbers its PEs are.
+// A call without a context: its PE numbers are the world's.
 struct Call {
   const char* routine;
   int world_pe(int pe) const { return pe; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Publishing and reading cards. Invariant: who finds a card that it cannot use says whose it is and
-// ends the job. Cards are not kept: what is needed later again is asked for again.
+// Publishing and reading cards. Invariant: a PE that finds a card that it cannot use says whose it
+// is and ends the job. Cards are not kept: a PE that needs one again looks it up again.
 #include "core/card_exchange.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
   while (nodes.next_pe() >= 0) {
     const int first_pe = nodes.next_pe();
     const bool is_me = memory.is_first() && memory.pes().front() == first_pe;
-    // A node of another build than the first node finds so by the first card.
+    // A PE of another build than the first node's finds that out from the first card.
     const NodeCard card = card_of(nodes, first_pe, memory.is_first() && !all);
     if (const auto error = nodes.add(card))
       fatal("the start-up data of PE {}'s node {}; the launcher confuses the PEs", first_pe,

@@ -17,15 +17,15 @@
 
 namespace meshmem {
 
-// By all PEs, when those of the node have told the arena what a card says.
+// Called by all PEs, when those of the node have stored in the arena what a card says.
 void exchange_cards(const NodeMemory& memory, double start_timeout);
 
-// By all PEs after it. Fills the table, the share and where the other nodes are, and returns what
-// all nodes have in common.
+// Called by all PEs after it. Fills `nodes`, `share` and, with the addresses of the other nodes,
+// `others`. Returns what all nodes have in common.
 NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
                      std::vector<MachineAddresses>& others);
 
-// Of any PE of the world.
+// The wire address of any PE of the world.
 std::string wire_address_of(const Nodes& nodes, int pe);
 
 }  // namespace meshmem

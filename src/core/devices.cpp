@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The choice of devices, their memory, and what kernels are told of the memory of all PEs.
-// Invariant: PEs of other nodes agree on each size before it is taken. Tables for kernels are by
-// world PE, tables of the node by its index.
+// Invariant: all nodes agree on each size before memory of this size is taken. Tables for kernels
+// are by world PE, tables of the node by index.
 #include "core/devices.hpp"
 
 #include <atomic>
@@ -47,7 +47,7 @@ bool Devices::choose() {
   return false;
 }
 
-// Of all nodes, which have to wish for the same.
+// The size that all nodes can take. All must have asked for the same size.
 std::size_t Devices::agree_on_heap_bytes() {
   const std::uint64_t wish = memory_.heap_wish();
   const std::uint64_t greatest =
@@ -65,7 +65,8 @@ std::size_t Devices::agree_on_heap_bytes() {
 void Devices::map_host_heaps_for_kernels() {
   NodeMemory& host = job_->memory();
   if constexpr (kDevicesAreProcessors) {
-    // All heaps in one entry, so that copies from there and to there take their turn on a stream.
+    // All heaps are registered as one range, so that copies from and to them take their turn on a
+    // stream.
     register_host_heaps(host.arena().base(), host.layout().total());
   } else {
     std::vector<std::byte*> heaps;

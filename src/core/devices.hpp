@@ -20,24 +20,25 @@ namespace meshmem {
 
 class Devices {
  public:
-  // Collective, once a process. Both live for ever. False: no PE uses a device.
+  // Collective, once a process. Both arguments live for ever. Returns false if no PE uses a device.
   bool connect(const Environment& environment, JobConnection& job);
   bool is_connected() const { return memory_.is_open(); }
 
-  // After connect(). The tables for kernels are filled until state().publish().
+  // After connect(). The tables for kernels may be filled until state().publish().
   void open();
-  // Kernels know nothing any more, and registered buffers are unmapped. The heap is still open.
+  // Takes the tables from kernels and unmaps registered buffers. The heap stays open.
   void close();
 
   DeviceMemory& memory() { return memory_; }
   DeviceState& state() { return state_; }
   // Empty, and open on no PE, where there are no devices.
   SymmetricHeap& heap() { return heap_; }
-  // The driver of a GPU has pinned the pages of the host heaps: they stay what the GPU sees.
+  // Whether the driver of a GPU has pinned the pages of the host heaps. The GPU keeps seeing these
+  // pages, so they must not be given back.
   bool have_pinned_host_heaps() const { return !registered_heaps_.empty(); }
-  // The PEs whose device memory can be mapped here, in the order of its indexes.
+  // The PEs whose device memory can be mapped here, in the order of their indices.
   const std::vector<int>& pes() const { return job_->memory().pes(); }
-  // Fills in what the segment has by world PE, of the near ones.
+  // Fills in the segment's copies and routes, by world PE, for near PEs.
   void find_copies_of(DeviceSegment& segment) const;
   // Returns when nothing is left to do on any stream of the device.
   void await_streams(const char* routine) const;

@@ -49,7 +49,7 @@ void JobConnection::connect(const Environment& environment, const std::string& t
   } else {
     debug("the PEs run different programs, so their static data is not symmetric");
   }
-  more_pes_than_cores_ = share_cores(memory_.directory(), memory_.n(), core_share_);
+  more_pes_than_cores_ = pes_outnumber_cores(memory_.directory(), memory_.n(), core_share_);
   if (uses_network_) network_.connect(me_, memory_, nodes_, facts_);
   meet("share the static data");
   end_offer();
@@ -99,7 +99,7 @@ void JobConnection::fill_directory_entry(const Environment& environment, const s
   mine.present.store(1, std::memory_order_release);
 }
 
-// Of several nodes each has an arena with a directory of its own, and they exchange cards.
+// Each of several nodes has its own arena with a directory, so the nodes exchange cards.
 void JobConnection::find_nodes(double start_timeout) {
   const DirectoryEntry* directory = memory_.directory();
   if (uses_network_) exchange_cards(memory_, start_timeout);
@@ -157,7 +157,7 @@ std::uint64_t JobConnection::greatest_of_nodes(std::uint64_t number, const char*
   if (memory_.is_first()) agreed.store(network_.meet(number, where), std::memory_order_relaxed);
   memory_.meet(where);
   number = agreed.load(std::memory_order_relaxed);
-  memory_.meet(where);  // nobody looks at it any more
+  memory_.meet(where);  // nobody looks at `agreed` any more
   return number;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // This PE's connection to the others of its job: the launcher, the arena of the node, the other
-// nodes, the transport. Each PE knows from it where the memory of all is.
+// nodes, the transport. It tells each PE where the memory of all is.
 // Invariant: made once a process, and kept until it ends. A failure of one PE ends the job; no PE
 // waits for one that has gone. Part of the Runtime.
 #ifndef MESHMEM_CORE_JOB_CONNECTION_HPP_
@@ -28,7 +28,8 @@ class JobConnection {
   // Finds out who this PE is and who the others are. From here on a mistake ends the job, not this
   // PE only.
   void join(const Environment& environment);
-  // After join(). From here on PEs reach each other. `tuning`: the text of the user's file.
+  // After join(). From here on PEs reach each other. `tuning`: the text of the file that
+  // MESHMEM_TUNING names.
   void connect(const Environment& environment, const std::string& tuning);
   bool is_open() const { return memory_.is_open(); }
 
@@ -40,18 +41,19 @@ class JobConnection {
   const Network& network() const { return network_; }
   const Nodes& nodes() const { return nodes_; }
   const NodeFacts& facts() const { return facts_; }  // of all PEs
-  // Where the symmetric heap and the static data of every PE of the job are mapped here.
+  // Where the symmetric heap and the static data of each PE are mapped here; kFar for a far PE.
   const Segment& heap() const { return heap_; }
   const Segment& statics() const { return statics_; }
   const std::vector<std::byte*>& heap_of_pe() const { return heap_of_pe_; }
   const CoreShare& core_share() const { return core_share_; }
   bool has_more_pes_than_cores() const { return more_pes_than_cores_; }
-  // How many bytes blocks of the symmetric heaps have behind them.
+  // How many bytes are left free behind each block of the symmetric heaps.
   std::size_t gap() const;
 
   // Returns when all PEs of the job have come, before there are teams and after them.
   void meet(const char* where);
-  // Returns the greatest number of the nodes' to all PEs. All PEs of a node come with the same one.
+  // Returns the greatest of the nodes' numbers to all PEs. All PEs of a node come with the same
+  // number.
   std::uint64_t greatest_of_nodes(std::uint64_t number, const char* where);
   // All PEs tell how the first initialization of a round has gone, and meet.
   struct StartOutcome {
@@ -80,7 +82,7 @@ class JobConnection {
   NodeFacts facts_;
   std::vector<std::byte*> heap_of_pe_;  // kFar for those on other nodes
   std::vector<std::byte*> statics_of_pe_;
-  Segment heap_, statics_;  // point to these
+  Segment heap_, statics_;  // point to the two vectors
   CoreShare core_share_;
   bool more_pes_than_cores_ = false;
   std::uint64_t starts_ = 0;  // that have been compared

@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-// How the collectives begin and end that kernels ask the host for, where teams span nodes.
+// Begins and ends the collectives that kernels ask the host for, on teams over several nodes.
 struct CollectivesOfKernels {
   std::function<void(const device::ProxyCommand&)> begin;
   std::function<void()> stop;
@@ -28,7 +28,7 @@ class KernelProxy {
   void use_collectives(CollectivesOfKernels collectives) { collectives_ = std::move(collectives); }
   // Returns the ring that kernels of the device get. It has no slots if the thread is off.
   device::ProxyRing open(int device, const Nodes& nodes, ProxyKind kind);
-  // No kernel runs any more.
+  // Called when no kernel runs any more.
   void close();
   // Kernels learn whether the team in this slot spans nodes. Does nothing before open().
   void note_team(int slot, bool spans_nodes) { memory_.note_team(slot, spans_nodes); }

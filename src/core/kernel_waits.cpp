@@ -51,7 +51,7 @@ std::string whom(const SyncWait& wait, const Team& team) {
                      is_member ? team.world_pe(*wait.team_pe) : *wait.team_pe, team.text());
 }
 
-// Of what kernels wait for in the ring and in its results.
+// The text for a place in the ring or its results; nullptr for any other.
 const char* text_in_ring(const void* awaited) {
   const device::ProxyRing& ring = sources->state.state().proxy;
   if (!ring.slots) return nullptr;

@@ -23,7 +23,7 @@ struct KernelWaitSources {
   std::function<const Team*(int slot)> team_in;  // null where there is none
 };
 
-// Whom a kernel waits for that looks at a place of its PE's sync slab.
+// Whom a kernel waits for while it looks at a place in its PE's sync slab.
 struct SyncWait {
   std::optional<int> team_pe;  // nullopt: the other blocks of its own grid
 };
@@ -31,7 +31,7 @@ struct SyncWait {
 std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
                                      std::size_t offset);
 
-// From a process's first device on.
+// Called once a process, when it has its device.
 void show_waits_of_kernels(KernelWaitSources where);
 
 }  // namespace meshmem

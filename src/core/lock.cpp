@@ -4,8 +4,9 @@
 //   acquire  swap my number into the tail. If a PE's number was there, that PE is before me: tell
 //            it that I come next, and wait until it gives me the lock
 //   release  if nobody is behind me, set the tail to 0; else give the lock to the next PE
-// Invariant: outside of the queue a PE alone writes its place. In the queue only its two neighbours
-// write it, each its own bit or field, with atomic ORs.
+// Invariant: while a PE is not in the queue, only the PE itself writes its place. In the queue its
+// two neighbours also write it, each its own bit or field, so all use atomic ORs until the PE
+// leaves.
 #include "core/lock.hpp"
 
 #include <cstddef>
@@ -28,8 +29,9 @@ constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
 constexpr std::uint32_t kHeld = 1u << 30;
 constexpr std::uint32_t kNext = kHeld - 1;
 
-// A wait that says what it waits for asks no more PEs than these who holds the lock, since each has
-// its word on a page of its own. Beyond, whom a PE waits for leads to the holder.
+// In jobs of up to this many PEs the text of a wait names the holder, for which it asks each PE,
+// whose word is on a page of its own. In larger jobs the PE that each PE waits for leads to the
+// holder.
 constexpr unsigned kMostAsked = 64;
 
 std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
@@ -76,8 +78,8 @@ std::uint32_t Lock::place_of(int pe) const {
   return change(pe, Half::place, device::AtomicOp::fetch, 0);
 }
 
-// Acquire: of what the last holder did, if it has left. Release: of my place, before I can be found
-// in it.
+// Acquire: sees what the last holder did, if it has left. Release: publishes my place, before
+// another PE finds my number in the tail.
 std::uint32_t Lock::swap_tail(std::uint32_t number) const {
   if (home_) return __atomic_exchange_n(&home_->tail, number, __ATOMIC_ACQ_REL);
   return change(0, Half::tail, device::AtomicOp::swap, number);
@@ -112,8 +114,8 @@ void Lock::refuse_second() const {
 void Lock::hold() { __atomic_fetch_or(&mine_->place, kQueued | kHeld, __ATOMIC_RELAXED); }
 
 void Lock::acquire() {
-  // Locks are between PEs. The threads of one that go for the same lock have to take turns, and no
-  // PE waits for itself.
+  // Locks are between PEs. The threads of one PE have to take turns with a lock: a PE cannot wait
+  // for itself.
   if (!replace(mine_->place, 0, kQueued)) refuse_second();
   const std::uint32_t before = swap_tail(my_number_);
   if (before == 0) return hold();
@@ -142,12 +144,12 @@ void Lock::require_held() {
 }
 
 void Lock::release() {
-  // Release: publishes what was done under the lock to whoever finds the tail empty.
+  // Release: publishes what was done under the lock to the PE that finds the tail empty.
   if (replace_tail(my_number_, 0)) {
     __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
     return;
   }
-  // Someone has taken the tail, and is about to say who.
+  // Another PE has taken the tail, and is about to tell its number.
   std::uint32_t next = 0;
   wait_until_ready(
       [&] { return (next = load(mine_->place) & kNext) != 0; },

@@ -37,7 +37,7 @@ class Lock {
 
   // nullptr for a far PE.
   Words* words_of(int pe) const;
-  // The operation on a half of PE `pe`'s copy, wherever that is; the value before.
+  // Does the operation on a half of PE `pe`'s copy, near or far, and returns the value before.
   std::uint32_t change(int pe, Half half, device::AtomicOp op, std::uint32_t operand,
                        std::uint32_t condition = 0) const;
   std::uint32_t place_of(int pe) const;
@@ -54,7 +54,7 @@ class Lock {
   const char* routine_;
   std::uint32_t my_number_;  // PE + 1: 0 is nobody
   Words* mine_;
-  Words* home_;  // of PE 0, which may be far
+  Words* home_;  // PE 0's, null if PE 0 is far
 };
 
 }  // namespace meshmem

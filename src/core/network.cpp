@@ -29,13 +29,14 @@ namespace {
 
 constexpr int kSlotOfMeetings = kTeamAreas;
 
-// The job's secret is in no message: what is in them, and what proves that a process knows it, are
-// made from it.
+// The job's secret is in no message. From it come the token in messages, and the key that proves
+// that a process knows the secret.
 Digest made_from(const std::array<std::uint64_t, 2>& secret, std::string_view purpose) {
   return hmac({reinterpret_cast<const char*>(secret.data()), sizeof secret}, purpose);
 }
 
-// The place in the memory of the PE with this index; nullptr: there are no such bytes.
+// Where the bytes are in the device memory of the PE with this index; nullptr: there are no such
+// bytes.
 std::byte* find_in_device_memory(int index, std::size_t offset, std::size_t bytes) {
   const std::size_t in_segment = offset & ((std::size_t{1} << kDeviceOffsetBits) - 1);
   const auto number = static_cast<int>(offset >> kDeviceOffsetBits);
@@ -66,7 +67,8 @@ void Network::open_wire(const Environment& environment, bool on_one_machine, boo
   transport_->use_wire(std::move(made.wire));
 }
 
-// A connection before the peer's call would be lost, and TCP tries again after a second only.
+// A connection before the peer's own call would be lost, and TCP tries again only after a second.
+// So all PEs meet.
 void Network::admit_only(const std::vector<MachineAddresses>& others, double start_timeout) {
   if (transport_->admit_only(addresses_to_admit(own_addresses(), others)))
     meet_at_start(start_timeout);

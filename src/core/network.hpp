@@ -2,8 +2,8 @@
 //
 // This PE's network, in jobs over several nodes: its wire, its transport, and the meetings of all
 // nodes.
-// Invariant: no PE stops before all have said that they come no more, so nobody is missed who ends
-// as it should. Part of a JobConnection. The order of calls is that of these functions.
+// Invariant: no PE stops before all have come to the last meeting, so no PE that ends properly is
+// taken for lost. Part of a JobConnection. The order of calls is that of these functions.
 #ifndef MESHMEM_CORE_NETWORK_HPP_
 #define MESHMEM_CORE_NETWORK_HPP_
 
@@ -23,26 +23,27 @@ namespace meshmem {
 
 class Network {
  public:
-  // A failure on one PE of a node is one on all: the PE of `is_first` says it.
+  // A failure on one PE of a node is a failure on all of them. The PE with `is_first` prints it.
   void open_wire(const Environment& environment, bool on_one_machine, bool is_first);
   WireKind wire_kind() const { return wire_kind_; }
   std::string wire_address() const { return transport_->wire_address(); }
 
-  // Keeps strangers out, where the wire does it by addresses. By all PEs.
+  // Called by all PEs. Keeps strangers out, where the wire does it by addresses.
   void admit_only(const std::vector<MachineAddresses>& others, double start_timeout);
 
-  // From now on other nodes can send. All three live for ever.
+  // From now on other nodes can send. The three objects live for ever.
   void connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts);
   bool is_connected() const { return nodes_ != nullptr; }
   NetworkTransport& transport() const { return *transport_; }
 
-  // Of the first PEs of all nodes: returns the greatest of their numbers when all have come.
+  // Called by the first PE of each node. Returns the greatest of their numbers when all have come.
   std::uint64_t meet(std::uint64_t number, const char* where);
 
-  // All PEs, when all nodes have met for the last time; and again when they come back.
+  // Called by all PEs: stop() when all nodes have met for the last time, restart() when the library
+  // opens again.
   void stop(double timeout);
   void restart();
-  // Ends the thread, of a process that ends.
+  // Ends the transport's thread, because the process ends.
   void abandon();
 
  private:

@@ -20,7 +20,8 @@
 
 namespace meshmem {
 
-// Of the PEs of a node, and then of all nodes: what is the same, or the least that all have.
+// Facts about the PEs of a node, and then of all nodes: a value that all have, or the least of
+// theirs.
 struct NodeFacts {
   Settings settings;  // of the first PE
   std::uint64_t control_bytes = 0;
@@ -33,7 +34,7 @@ struct NodeFacts {
 };
 
 NodeFacts facts_of_node(const DirectoryEntry* directory, const ArenaLayout& layout);
-// Of one more node, which has passed the comparison of settings.
+// Adds the facts of one more node, which has passed the comparison of settings.
 void add_facts(NodeFacts& all, const NodeFacts& node);
 
 struct NodeCard {

@@ -30,7 +30,7 @@ ArenaLayout layout_of(const NodeMemory::Plan& plan) {
           .has_wire_addresses = plan.has_wire_addresses};
 }
 
-// The board of an arena names its PEs by their places.
+// Rows of the status board are by index. Writes each PE's number into its row.
 void number_rows(const StatusBoard& board, const std::vector<int>& pes) {
   int place = 0;
   for (const int pe : pes)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arena as the PEs that share it use it: who they are, and where each one's memory is in it.
-// Invariant: an index counts the PEs of this arena, a PE those of the job. They are the PEs of a
-// node. Part of a JobConnection, made once a process.
+// Invariant: an index is a number among the PEs of this arena, a PE a number in the job. The
+// arena's PEs are those of a node. Part of a JobConnection, made once a process.
 #ifndef MESHMEM_CORE_NODE_MEMORY_HPP_
 #define MESHMEM_CORE_NODE_MEMORY_HPP_
 
@@ -25,7 +25,7 @@ class NodeMemory {
   struct Plan {
     std::vector<int> pes;  // that share the arena, ascending, this one among them
     int me;
-    Among exchange;  // what pes are
+    Among exchange;  // whether pes are those of a node or of the job
     bool has_wire_addresses;
     std::size_t static_bytes;
     std::size_t heap_bytes;
@@ -47,9 +47,10 @@ class NodeMemory {
   DirectoryEntry* directory() const { return arena_->directory(); }
   DirectoryEntry& mine() const { return directory()[index_]; }
 
-  // Of teams of this and other nodes, when they last finalized.
+  // The highest that a team of this or another node had reached when the library was last
+  // finalized.
   std::uint64_t highest_sequence() const;
-  // How others reach this PE by the network, for the first PE to tell.
+  // Stores how others reach this PE by the network. The first PE publishes it.
   void tell_wire_address(const std::string& address);
 
   std::byte* base_of(int index, RemoteSegment segment) const;
@@ -57,7 +58,7 @@ class NodeMemory {
   ActiveSetList* active_sets() const;                         // of the first PE
   static std::size_t place_of_active_set(std::size_t place);  // in the control segment
 
-  // Returns when all PEs of the arena have come, before there are teams and after them.
+  // Returns when all PEs of the arena have come. For use before there are teams and after them.
   void meet(const char* where);
 
  private:

@@ -2,8 +2,8 @@
 //
 // The members of a team that are on this node, with what their collectives need: each one's area
 // and memory are mapped here.
-// Invariant: all of them number the members and the operations alike. Part of a Team; what the
-// collectives within a node take. Unit tests make some whose PEs are threads.
+// Invariant: all members number themselves and the operations alike. Part of a Team, and the
+// argument of collectives within a node. Unit tests make some whose PEs are threads.
 #ifndef MESHMEM_CORE_NODE_TEAM_HPP_
 #define MESHMEM_CORE_NODE_TEAM_HPP_
 
@@ -32,8 +32,8 @@ struct NodeTeam {
   std::uint64_t known_started = 0;
   const char* routine = "";  // what the user called: for messages
 
-  TeamArea& mine() const { return *areas[static_cast<std::size_t>(me)]; }
-  TeamArea& of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
+  TeamArea& my_area() const { return *areas[static_cast<std::size_t>(me)]; }
+  TeamArea& area_of(int pe) const { return *areas[static_cast<std::size_t>(pe)]; }
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
 
   // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of nodes, filled card by card. Rank 0 is the first PE of its node. The smallest PE that
-// no card has named yet is the first of the next one.
+// The table of nodes, filled card by card. PE 0 is the first PE of its node. The smallest PE that
+// no card has named yet is the first of the next node.
 #include "core/nodes.hpp"
 
 #include <fmt/format.h>

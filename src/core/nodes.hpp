@@ -20,8 +20,8 @@ namespace meshmem {
 class Nodes {
  public:
   Nodes() = default;
-  // For a job over several nodes. Of each node this PE talks to the PE whose index there is its own
-  // one, modulo their number, so that the processes of a node share the work.
+  // For a job over several nodes. On each node this PE talks to the PE that has its own index,
+  // modulo the number of PEs there, so that the processes of a node share the work.
   Nodes(int n_pes, int my_pe, int my_index);
 
   // One after the other: add() the card of the node that has next_pe() first, until that is -1.

@@ -30,7 +30,7 @@ namespace {
 
 static_assert(device::kTeamSlots == kMaxTeams);
 
-// Before a PE that has a core for itself yields: some tens of microseconds.
+// How often a PE that has a core for itself polls before it yields: some tens of microseconds.
 constexpr unsigned kPolls = 4000;
 
 Runtime* to_abandon = nullptr;  // at the process's end
@@ -63,7 +63,7 @@ Runtime& runtime() {
 
 std::optional<std::string> Runtime::enter() {
   const std::lock_guard lock(mutex_);
-  const NamesOf names = names_of_.exchange(NamesOf::openshmem);
+  const NamesOf names = next_names_.exchange(NamesOf::openshmem);
   if (depth_ == 0) {
     if (!job_.is_open()) {
       if (auto error = read_settings(names)) return error;
@@ -122,13 +122,14 @@ void Runtime::leave() {
   if (is_ending_ && depth_ == 0) disconnect_from_launcher();
 }
 
-// Without the lock: a signal's handler may end the process in the middle of a start, which has it.
+// Without the lock: a signal's handler may end the process in the middle of a start, which holds
+// it.
 void Runtime::disconnect() {
   is_ending_ = true;
   if (depth_ == 0) disconnect_from_launcher();
 }
 
-// The proxy uses the network.
+// The proxy comes first, since it uses the network.
 void Runtime::abandon() {
   proxy().abandon();
   job_.network().abandon();
@@ -211,7 +212,7 @@ void Runtime::remove_team(Team& team) {
 void Runtime::close() {
   if (has_devices()) devices_.await_streams("shmem_finalize");
   kernel_proxy_.close();
-  job_.meet("finalize");  // what streams and kernels of any PE had under way has come until then
+  job_.meet("finalize");  // by then all that streams and kernels of any PE had under way has come
   devices_.close();
   job_.memory().mine().highest_sequence = teams_->highest_sequence();
   teams_.reset();

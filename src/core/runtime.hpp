@@ -31,19 +31,20 @@ class Runtime {
   // One more user of the library. nullopt, or one line that says why it cannot start (the process
   // may go on without it).
   std::optional<std::string> enter();
-  // Whose variables count beside our own for the next enter(), which reads them unless one has.
-  void read_variables_of(NamesOf names) { names_of_ = names; }
+  // Under which library's names the next enter() starts. Its variables count beside our own, unless
+  // an earlier enter() has read the environment.
+  void start_under_names_of(NamesOf names) { next_names_ = names; }
   NamesOf names() const { return names_; }
-  // One user less: a barrier, and with the last one heap and teams end.
+  // One user less. With the last one heap and teams end, and all PEs meet.
   void leave();
-  // The process is about to end: says goodbye to the launcher, or has the last leave() do so, which
-  // may still come: by a destructor, or what was registered before the library.
+  // The process is about to end. Disconnects from the launcher, or has the last leave() do so,
+  // which may still come: from a destructor, or an exit handler registered before the library's.
   void disconnect();
   // Ends the library's threads: the process ends, and no leave() comes any more.
   void abandon();
   // The program has ended with status 0 and without shmem_finalize: ends the job with a line.
   [[noreturn]] void end_unfinished();
-  // So that the next leave() closes it.
+  // Whether the next leave() closes the library.
   bool has_one_user() const { return depth_.load(std::memory_order_acquire) == 1; }
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
 
@@ -62,13 +63,13 @@ class Runtime {
   Team& world() { return *world_; }
   TeamTable& teams() { return *teams_; }
   KernelProxy& kernel_proxy() { return kernel_proxy_; }
-  // The proxy's thread. It runs where there are PEs on other nodes, and devices.
+  // The proxy's thread. It runs where there are devices and far PEs, unless MESHMEM_PROXY=off.
   Proxy& proxy() { return kernel_proxy_.thread(); }
-  // A team that host and kernels know. Its members meet before they use it in kernels. Threads find
-  // it once it is published.
+  // Makes a team that host and kernels know. Its members meet before they use it in kernels.
+  // Threads find it once it is published.
   Team& make_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                   const shmem_team_config_t& config);
-  // The same, published.
+  // The same, and publishes it.
   Team& add_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                  const shmem_team_config_t& config);
   void remove_team(Team& team);
@@ -91,15 +92,15 @@ class Runtime {
   std::atomic<int> depth_{0};
   std::atomic<bool> is_ending_{false};  // the process
   Environment environment_;
-  std::atomic<NamesOf> names_of_{NamesOf::openshmem};  // of the next enter()
-  NamesOf names_ = NamesOf::openshmem;                 // of the round
+  std::atomic<NamesOf> next_names_{NamesOf::openshmem};  // of the next enter()
+  NamesOf names_ = NamesOf::openshmem;                   // of the round
   std::string tuning_;
   JobConnection job_;
   Devices devices_;
   SymmetricHeap heap_{"symmetric heap", "SHMEM_SYMMETRIC_SIZE", kMinAlignment};
   std::optional<TeamTable> teams_;
   Team* world_ = nullptr;
-  std::uint64_t first_sequence_ = 0;  // of the teams that need no agreement on it
+  std::uint64_t first_sequence_ = 0;  // of predefined teams and those of active sets
   ActiveSetTeams active_set_teams_;
   KernelProxy kernel_proxy_;
 };

@@ -21,7 +21,7 @@ cpu_set_t cores_of(const DirectoryEntry* directory, int n_pes) {
   return all;
 }
 
-// -1: the core's number is beyond those that are told apart.
+// -1: the core's number is beyond those in a cpu_set_t.
 int core_of_this_thread() {
   const int core = sched_getcpu();
   return core < CPU_SETSIZE ? core : -1;
@@ -64,7 +64,7 @@ int FewestCores::count() const {
   return fewest;
 }
 
-bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share) {
+bool pes_outnumber_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share) {
   const cpu_set_t cores = cores_of(directory, n_pes);
   return share.pes > std::min(static_cast<double>(CPU_COUNT(&cores)), cpu_quota());
 }
@@ -84,8 +84,8 @@ int core_dealt_to(const DirectoryEntry* directory, int me, const CoreShare& shar
   return -1;
 }
 
-// The scheduler takes 40 ms or more to part two PEs that start on one core and do not sleep. It
-// knows which of several cores no other job uses.
+// The scheduler takes 40 ms or more to part two PEs that start on one core and do not sleep. So a
+// PE gets several cores if there are enough: the scheduler knows which of them no other job uses.
 cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me) {
   cpu_set_t taken, free, given;
   CPU_ZERO(&taken);
@@ -113,7 +113,7 @@ cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me)
 void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, const CoreShare& share,
                        bool is_wanted, const std::function<void()>& meet) {
   const cpu_set_t cores = cores_of(directory, n_pes);
-  if (CPU_COUNT(&cores) == 0) return;  // there are more than are told apart
+  if (CPU_COUNT(&cores) == 0) return;  // there are more than a cpu_set_t has
   if (std::max(share.pes, n_pes) > CPU_COUNT(&cores)) {
     const int core = core_dealt_to(directory, me, share);
     if (is_wanted && core >= 0) keep_to_core(core);

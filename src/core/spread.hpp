@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the PEs of a machine run: how many cores they have, and their even spread at the end of
-// start-up. Invariant: no PE is bound; the scheduler may move each on. share_cores() is called when
-// a PE connects to its job, spread_over_cores() at the end of each start.
+// How many cores the PEs of a machine have, and their even spread over them at the end of start-up.
+// Invariant: no PE is bound; the scheduler may move each on. A PE calls pes_outnumber_cores() when
+// it connects to its job, and spread_over_cores() at the end of each start.
 #ifndef MESHMEM_CORE_SPREAD_HPP_
 #define MESHMEM_CORE_SPREAD_HPP_
 
@@ -22,13 +22,14 @@ namespace meshmem {
 struct CoreShare {
   int nodes = 1;
   int index = 0;                                       // of this node among them
-  int pes = 0;                                         // of all of them
-  int pes_before = 0;                                  // of those before this one
+  int pes = 0;                                         // of all these nodes
+  int pes_before = 0;                                  // of the nodes before this one
   int fewest_cores = std::numeric_limits<int>::max();  // see FewestCores; the same on all PEs
 };
 
-// A node's share of the machine's cores where PEs outnumber them, for the node of the job that has
-// the fewest. Nodes of the same name share theirs; 0 is nobody's name.
+// A node's share of its machine's cores, for the node that has the fewest of those whose PEs
+// outnumber cores. Nodes of the same name share one machine's cores; a node with name 0 shares
+// none.
 class FewestCores {
  public:
   void add(std::uint64_t name, int cores, int pes);  // one more node
@@ -46,24 +47,24 @@ class FewestCores {
 // The same number for nodes whose PEs may use the same cores of one machine; 0: not known.
 std::uint64_t name_of_cores(const DirectoryEntry* directory, int n_pes);
 
-// How many they may use at a time, of what a container grants too; 0: not known.
+// How many cores they may use at a time, within what a container grants; 0: not known.
 int count_cores(const DirectoryEntry* directory, int n_pes);
 
-// The PEs that use these cores outnumber them, or what a container grants of them.
-bool share_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);
+// Whether the PEs that use these cores outnumber them, or what a container grants of them.
+bool pes_outnumber_cores(const DirectoryEntry* directory, int n_pes, const CoreShare& share);
 
 // The core that PE `me` gets where PEs outnumber the cores. PEs that may use the same cores take
 // turns, and nodes that share a machine have a part of its cores each. -1: it may use none.
 int core_dealt_to(const DirectoryEntry* directory, int me, const CoreShare& share);
 
-// The cores that PE `me` gets where a PE before it runs on the same core as it does: of those where
-// no PE is, no core is given to two PEs that may use the same ones. Else none.
+// The cores to which PE `me` may move if a PE before it runs on the same core; else none. No PE is
+// on them, and no core is given to two PEs that may use the same cores.
 cpu_set_t cores_to_leave_for(const DirectoryEntry* directory, int n_pes, int me);
 
-// Collective, and the last thing that start-up does: who naps later may wake up elsewhere. Where
-// PEs outnumber the cores, to the core that is dealt to this PE, of this node's part of the cores;
-// with a core for each, away from one where another PE is, unless this PE may stay. `is_wanted`: by
-// this PE; the others may differ.
+// Collective, and the last step of start-up, since a PE that naps later may wake up on another
+// core. If PEs outnumber the cores, moves this PE to core_dealt_to(). If each has a core, moves it
+// to cores_to_leave_for(), if there are any. `is_wanted`: whether this PE wants to move; others may
+// differ.
 void spread_over_cores(DirectoryEntry* directory, int n_pes, int me, const CoreShare& share,
                        bool is_wanted, const std::function<void()>& meet);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ends of a transfer are for a stream, and what is put there.
-// Invariant: a signal is a kernel's, which comes after all that the stream has done before.
+// Where the ends of a transfer are for a stream, and what is put on the stream.
+// Invariant: a kernel updates each signal, after all that the stream has done before.
 #include "core/stream_transfers.hpp"
 
 #include "base/error.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 int my_device() { return runtime().device_memory().device(); }
 
-// In the host heap of PE `pe`: where kernels find it, if they do.
+// Host memory of PE `pe`: where kernels find it, if they reach it.
 StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
   const device::KernelSegment& heap = runtime().device_state().state().host_heap;
   const auto number = reinterpret_cast<std::uintptr_t>(address);
@@ -40,7 +40,7 @@ StreamEnd end_at_pe(const char* routine, const void* address, std::size_t bytes,
   return {place.address, place.for_kernels};
 }
 
-// Any memory of this PE; what is unknown may be out of a kernel's reach.
+// Any memory of this PE. Memory that the library does not know may be out of a kernel's reach.
 StreamEnd end_here(const void* address) {
   auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
   if (is_on_device(address)) return {here, true};

@@ -17,11 +17,12 @@
 
 namespace meshmem::on_stream {
 
-// The begin of every routine: ends the job where there is no device.
+// Every routine begins with it. Ends the job where there is no device.
 void require_device(const char* routine);
-// The stream is of the PE's own device. Asked once for each stream that a thread uses.
+// Ends the job unless the stream is of the PE's own device. A thread that stays with a stream asks
+// once.
 void require_own_stream(const char* routine, hipStream_t stream);
-// Of one that concerns PEs of other nodes.
+// For a routine that concerns PEs of other nodes: ends the job without a proxy, else wakes it.
 void require_proxy(const char* routine);
 
 struct StreamCall {
@@ -46,7 +47,8 @@ void wait_until(const StreamCall& call, const void* variable, device::ElemType t
                 std::size_t bytes, int cmp, device::Scalar value);
 void quiet(const StreamCall& call);
 
-// Behind the newest work on the stream. `mark` is made if it is null; nothing while captured.
+// Sets the mark behind the newest work on the stream; makes it if it is null. Does nothing on a
+// captured stream.
 void set_mark(StreamMark*& mark, hipStream_t stream);
 
 }  // namespace meshmem::on_stream

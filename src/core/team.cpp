@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numbering of a team's PEs and nodes, and names of teams.
-// Invariant: what there is for each PE of each team stays small: there may be thousands of teams.
+// Invariant: the memory for each PE of each team stays small: there may be thousands of teams.
 // Called when teams are made, PE numbers translated, and when a wait says what it waits for.
 #include "core/team.hpp"
 

@@ -33,7 +33,7 @@ struct Team {
     std::vector<int> members;  // numbers in the team, ascending
     int leader() const { return members.front(); }
   };
-  // In the order of their leaders. Both are empty where there is one node.
+  // In the order of their leaders. nodes and all_pes are empty where there is one node.
   std::vector<Node> nodes;
   std::vector<int> all_pes;
   int my_node = 0;
@@ -43,12 +43,12 @@ struct Team {
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;
   std::uint64_t stream_calls = 0;
-  // The same members again, for the collectives that kernels have the host do: they are numbered
-  // apart from those of the program. Null where there is one node.
+  // The same members again, for collectives that kernels ask the host for, which are numbered apart
+  // from those of the program. Null where there is one node.
   std::unique_ptr<Team> of_kernels;
-  // A kernel waits for the call: it may fill its device, so that no other starts there.
+  // A kernel waits for the call. It may fill its device, so that no other kernel starts there.
   bool kernel_waits = false;
-  // Behind its newest collective on a stream; of those not captured.
+  // Behind the team's newest collective on a stream that was not captured; null: there was none.
   std::shared_ptr<StreamMark> mark;
 
   bool is_on_one_node() const { return nodes.empty(); }
@@ -74,7 +74,7 @@ inline shmem_team_t handle_of(int slot) {
   return reinterpret_cast<shmem_team_t>(static_cast<std::uintptr_t>(slot) + 1);
 }
 
-// Which node a world PE is on, as a number that means nothing but the same or another.
+// The node of a world PE, as a number that is only compared with others.
 using NodeOf = std::function<int(int world_pe)>;
 
 // A team of `pes` (world PEs in team order), without areas; `me` is -1 if this PE is not among

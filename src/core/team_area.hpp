@@ -2,9 +2,9 @@
 //
 // The memory by which a PE talks to the other members of a team: flags and small messages. The
 // arena has one TeamArea for each PE and slot of a team. Used by collectives/.
-// Invariant: only the owning PE writes an area (but for the two words of the counting barrier, the
-// dissemination flags and the last word before the job ends). Epochs only grow, and they go on
-// growing when a slot is used by a later team: none is ever reset.
+// Invariant: only the owning PE writes an area (except the two words of the counting barrier, the
+// dissemination flags and `accused`). Epochs only grow, also when a later team uses a slot.
+// `count`, `accused` and `said` hold other numbers.
 #ifndef MESHMEM_CORE_TEAM_AREA_HPP_
 #define MESHMEM_CORE_TEAM_AREA_HPP_
 
@@ -19,45 +19,45 @@ inline constexpr std::size_t kCacheLine = 64;
 // A cache line that carries the sequence number of an operation of the team (its epoch), the same
 // on all members, and up to 56 bytes that were written before it.
 struct alignas(kCacheLine) Line {
-  std::byte
-      payload[kCacheLine - sizeof(std::uint64_t)];  // first, so that it is aligned for any type
+  // First, so that it is aligned for any type.
+  std::byte payload[kCacheLine - sizeof(std::uint64_t)];
   std::atomic<std::uint64_t> epoch{0};
 };
 inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
 
 inline constexpr int kOneLineSlots = 64;               // messages of one line under way in a team
 inline constexpr int kLineSlots = 16;                  // of several lines
-inline constexpr int kMessageLines = 20;               // of one of them at most
+inline constexpr int kMessageLines = 20;               // of one message at most
 inline constexpr int kStageSlots = 2;                  // messages in a stage under way
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
-// Calls on streams that MESHMEM_CHECK remembers, and the lines that the words of each take.
+// Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
 inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
 inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
-// The number of areas of a PE: those after the first kMaxTeams are for what kernels call on the
-// same teams.
+// The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask
+// the host for, on the same teams.
 inline constexpr int kTeamAreas = 2 * kMaxTeams;
-// The last of these slots are for active sets, of which each that is ever used has one of its own;
-// the others are for teams that programs make, and the predefined ones.
+// The last of these slots are for active sets: each set that is ever used has its own. The others
+// are for teams that programs make, and the predefined ones.
 inline constexpr int kActiveSetSlots = 512;
 inline constexpr int kFirstActiveSetSlot = kMaxTeams - kActiveSetSlots;
-// Under NVSHMEM's names the last before them is a predefined team: the PEs that have one number on
-// their machines. It leaves the first slots, which have more blocks, to the program.
+// Under NVSHMEM's names the last slot before them is a predefined team: the PEs with the same
+// number on their machines. It leaves the first slots, which have more blocks, to the program.
 inline constexpr int kSameNumberSlot = kFirstActiveSetSlot - 1;
 
 struct TeamArea {
   Line arrive;   // the last operation that this PE has announced
   Line done;     // the last in which it has finished reading from others
-  Line ring;     // operation and step: how far this PE is in a ring
+  Line ring;     // operation and step: how far this PE is in a ring, or in chunks
   Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
   Line release;  // likewise: the last operation whose last PE has arrived
-  Line round[kStageSlots][kMaxRounds];       // recursive doubling
-  Line meet[2][kMaxRounds];                  // dissemination barrier: written by the partner
-  Line slot[kOneLineSlots];                  // messages in lines: the first line of each
-  Line filled[kStageSlots];                  // says that stage[] is filled
-  Line more[kLineSlots][kMessageLines - 1];  // their other lines
-  Line accused;                              // in that of PE 0: a member has said that calls differ
+  Line round[kStageSlots][kMaxRounds];              // recursive doubling
+  Line meet[2][kMaxRounds];                         // dissemination barrier: written by the partner
+  Line first_lines[kOneLineSlots];                  // messages in lines: the first line of each
+  Line filled[kStageSlots];                         // says that stage[] is filled
+  Line other_lines[kLineSlots][kMessageLines - 1];  // and their other lines
+  Line accused;                       // in the area of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
 };

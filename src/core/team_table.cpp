@@ -18,7 +18,8 @@ constexpr int kWorldSlot = 0;
 constexpr int kSharedSlot = 1;
 static_assert(MESHMEM_COMPAT_TEAM_SAME_NUMBER == kSameNumberSlot + 1);
 
-// Of PEs in order those that have as many PEs of their node before them as PE `me`.
+// The PEs that have the same number on their nodes as PE `me` has on its own. `pes`: all PEs of the
+// job.
 std::vector<int> pes_with_number_of(int me, const std::vector<int>& pes, const Nodes& nodes) {
   std::map<int, int> on_node;
   std::vector<int> numbers;
@@ -123,7 +124,7 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
   return *(teams_[slot] = std::move(team));
 }
 
-// Publishes all that its maker has written to whoever finds the team.
+// Publishes all that the team's maker has written to threads that find the team.
 void TeamTable::publish(Team& team) {
   by_slot_[static_cast<std::size_t>(team.slot)].store(&team, std::memory_order_release);
 }

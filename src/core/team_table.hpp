@@ -33,21 +33,21 @@ std::vector<PredefinedTeam> predefined_teams(const Nodes& nodes, int n_pes, int 
 
 class TeamTable {
  public:
-  // area_of(world PE, slot): where a team area is mapped here.
-  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;  // of a near PE
-  // No team of this session begins below first_sequence: that is in areas that an earlier one has
-  // left.
+  // area_of(world PE, slot): where a near PE's team area is mapped here.
+  using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
+  // Teams begin at first_sequence or above: an earlier round of the library has left lower numbers
+  // in the areas.
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             int fewest_cores, std::uint64_t first_sequence);
 
   // This PE's part in the agreement on a new team: its free slots, a bit each; the highest sequence
-  // number that any past team has reached; and whether something is wrong or in the way. All
-  // members' bits are ANDed, of the rest the highest counts.
+  // number that any past team has reached; and whether something is wrong or in the way. The
+  // members' bits are ANDed. Of the other words the highest counts.
   static constexpr std::size_t kWords = kMaxTeams / 64;
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};
     std::uint64_t highest_sequence = 0;
-    std::uint64_t invalid = 0;  // arguments
+    std::uint64_t invalid = 0;  // a PE has given invalid arguments
     std::uint64_t busy = 0;     // another thread of a PE is making a team: try again
   };
   static int first_free(const Offer& agreed);  // -1: no slot is free on all PEs
@@ -56,8 +56,8 @@ class TeamTable {
 
   // This PE's offer to a split. Only one split at a time may offer slots: otherwise two threads
   // could agree on the same slot with different PEs. offer() takes that right if it is free, and
-  // says `busy` if not. The split with the lowest parent slot goes first, so that of splits that
-  // wait for each other one goes on.
+  // says `busy` if not. The split with the lowest parent slot goes first, so that one of the splits
+  // that wait for each other goes on.
   Offer offer(int parent_slot);
   // Gives the right back. done: the split is over; otherwise it will offer again.
   void end_offer(int parent_slot, bool done);

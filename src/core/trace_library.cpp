@@ -60,7 +60,7 @@ bool call_on_stream(void* stream, void (*function)(void*), void* argument) {
   return try_call_on_stream(static_cast<hipStream_t>(stream), function, argument);
 }
 
-// The default stream cannot be, and must not be asked while others are.
+// The default stream is never captured, and must not be asked while another stream is.
 bool is_stream_captured(void* stream) {
   return stream != nullptr && is_captured(static_cast<hipStream_t>(stream));
 }

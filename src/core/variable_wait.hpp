@@ -4,8 +4,8 @@
 // 9.11), by the representation of their type.
 // Invariant: a variable is read by one acquire load of its width, so that what was written before
 // it can be read once the condition holds. Each array of a call may be in device memory, which is
-// read by copies; the variables' is made anew for each look. Called by api/wait.cpp; static, so
-// that its functions become part of those that call them.
+// read by copies. The copy of the variables is made anew for each look. Called by api/wait.cpp;
+// static, so that its functions become part of those that call them.
 #ifndef MESHMEM_CORE_VARIABLE_WAIT_HPP_
 #define MESHMEM_CORE_VARIABLE_WAIT_HPP_
 
@@ -37,7 +37,8 @@ inline const char* sign_of(int cmp) {
   return kSigns[cmp];
 }
 
-// Checked once a call: the loops need not. True: the variables are in device memory.
+// Checks the arguments once a call, so that the loops need not. Returns whether the variables are
+// in device memory.
 template <typename T>
 static bool check_wait(const char* routine, const T* variables, std::size_t count, int cmp) {
   require_active(routine);
@@ -76,7 +77,7 @@ template <typename T>
                   [routine](const T* word) { return load_from_device(routine, word); });
 }
 
-// Checks the variable, and waits. The value that was seen when the condition held.
+// Checks the variable, and waits. Returns the value with which the condition held.
 template <typename T>
 static T wait_until_met(const char* routine, const T* variable, int cmp, T wanted) {
   if (check_wait(routine, variable, 1, cmp)) [[unlikely]]
@@ -84,7 +85,7 @@ static T wait_until_met(const char* routine, const T* variable, int cmp, T wante
   return wait_for(routine, variable, cmp, wanted);
 }
 
-// The answer of a test; one that fails lets others run, which may make it succeed.
+// The answer of a test. A test that fails lets others run, which may make the next one succeed.
 inline int answer(bool is_met) {
   if (!is_met) note_failed_test();
   return is_met ? 1 : 0;
@@ -97,7 +98,7 @@ static int test_once(const char* routine, const T* variable, int cmp, T wanted) 
   return answer(device::compare<T>(seen, cmp, wanted));
 }
 
-// The value now, of a variable that a program may read in a loop.
+// The signal's value now. A program may call this in a loop.
 inline std::uint64_t fetch_signal(const char* routine, const std::uint64_t* signal) {
   if (check_wait(routine, signal, 1, SHMEM_CMP_EQ)) return load_from_device(routine, signal);
   const std::uint64_t value = load(signal);
@@ -107,8 +108,8 @@ inline std::uint64_t fetch_signal(const char* routine, const std::uint64_t* sign
 
 // --- Sets of variables -----------------------------------------------------------------------
 
-// Copies of those arrays of a call that are in device memory; the variables' is made anew each time
-// that they are looked at.
+// Copies of those arrays of a call that are in device memory. That of the variables is made anew
+// for each look.
 template <typename T>
 struct OnDeviceArrays {
   std::unique_ptr<HostCopy<T>> variables;
@@ -125,12 +126,12 @@ static const T* copy_once(const char* routine, const T* source, std::size_t coun
   return copy->data();
 }
 
-// The variables of one call: which are in, and what each is compared with.
+// The variables of one call: which are included, and what each is compared with.
 template <typename T>
 struct VariableSet {
   const T* variables;
   std::size_t count;
-  const int* status;  // nullptr: all are in
+  const int* status;  // nullptr: all are included
   const T* wanted;
   std::size_t wanted_step;  // 0: all are compared with the same value
   int cmp;
@@ -158,8 +159,8 @@ struct VariableSet {
     }
     return true;
   }
-  // Which of those that hold is found first moves on from call to call, so that none is passed over
-  // for ever.
+  // Each search begins behind the variable that the thread's last one has found, so that none is
+  // passed over for ever.
   std::size_t find_met() const {
     static thread_local std::size_t start = 0;
     look();
@@ -179,7 +180,7 @@ struct VariableSet {
     }
     return found;
   }
-  // The same for indices that may be anywhere.
+  // The same for `indices` in any memory.
   std::size_t report_met(const char* routine, std::size_t* indices) const {
     if (!is_on_device(indices)) [[likely]]
       return list_met(indices);

@@ -34,15 +34,15 @@ void meet(const char* routine) {
   sync(world_in(routine));
 }
 
-// Under MESHMEM_CHECK they compare what they ask for first, so that their heaps stay alike.
+// Under MESHMEM_CHECK the PEs first compare what they ask for, so that their heaps stay alike.
 template <typename... Values>
 void expect_same_request(const char* routine, fmt::format_string<const Values&...> arguments,
                          const Values&... values) {
   expect_same_call(world_in(routine), arguments, values...);
 }
 
-// nullptr for what is not to be had, on all PEs alike. Hints that contradict each other say
-// nothing.
+// nullptr, on all PEs alike, if there is no such heap. Hints that contradict each other count as
+// none.
 SymmetricHeap* heap_for(std::size_t bytes, long hints, const char* routine) {
   const bool asks_device = hints & SHMEMX_MALLOC_DEVICE, asks_host = hints & SHMEMX_MALLOC_HOST;
   const bool by_default = runtime().environment().heap == HeapKind::device;
@@ -57,7 +57,7 @@ SymmetricHeap& heap_of(const void* block) {
   return device_heap.holds(block) ? device_heap : runtime().heap();
 }
 
-// Under MESHMEM_CHECK: by what is on a stream.
+// Under MESHMEM_CHECK: ends the job if unfinished work on a stream uses the block.
 [[gnu::cold, gnu::noinline]] void expect_unused(void* block, const char* routine) {
   const std::size_t bytes = heap_of(block).size_of(block, routine);
   const char* user = unfinished_user_of(block, bytes);

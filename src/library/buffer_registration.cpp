@@ -22,7 +22,7 @@ namespace {
 
 enum class Buffer { unknown, device, symmetric, overlapping, unshared };
 
-// A PE's words on its buffer.
+// A PE's message about its buffer.
 struct Offer {
   SharedRange range;
   std::uintptr_t address;
@@ -30,22 +30,21 @@ struct Offer {
   Buffer kind;
 };
 
-// A PE's words once it has tried to map the others' buffers.
+// A PE's message once it has tried to map the others' buffers.
 struct Mapped {
   bool all;
   bool for_kernels;
 };
 
-// The words of all PEs.
-template <typename Words>
-std::vector<Words> gather(Team& world, const Words& mine) {
-  std::vector<Words> all(static_cast<std::size_t>(world.n));
+// The messages of all PEs.
+template <typename Message>
+std::vector<Message> gather(Team& world, const Message& mine) {
+  std::vector<Message> all(static_cast<std::size_t>(world.n));
   by_messages::gather(world, all.data(), &mine, sizeof mine);
   return all;
 }
 
-// Whether a part of it is symmetric already: the addresses of two buffers would be told apart by
-// nothing.
+// Whether a part of it is symmetric already: then an address there would belong to two buffers.
 bool overlaps_another(const void* address, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const std::vector<DeviceSegment> segments = device_segments().all();
@@ -129,7 +128,7 @@ Registration registration_at(const void* address) {
   return is_symmetric(address_map, address, 1) ? Registration::symmetric : Registration::none;
 }
 
-// The same on all PEs; none where they differ.
+// Returns `mine` if all PEs have found the same, else none.
 Registration agree_on(Team& world, Registration mine) {
   const std::vector<Registration> all = gather(world, mine);
   const bool same =
@@ -161,7 +160,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
   segment.all_for_kernels = mapped.for_kernels;
   device_segments().add(std::move(segment));
   runtime().device_state().update_buffers();
-  if (!world.is_on_one_node()) sync(world);  // PEs of other nodes put by way of one that knows it
+  if (!world.is_on_one_node()) sync(world);  // puts of other nodes may come by any PE of this one
   return 0;
 }
 

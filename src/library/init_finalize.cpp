@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps once the Runtime is open, and before it closes.
-// Invariant: all PEs read the same settings of collectives (agreement.hpp), so all choose
-// alike.
+// Invariant: all PEs read the same settings of collectives (agreement.hpp), so all choose alike.
 #include "library/init_finalize.hpp"
 
 #include <fmt/core.h>
@@ -32,7 +31,7 @@
 namespace meshmem {
 namespace {
 
-// Sets collectives up as the environment says. nullopt or what is wrong with it.
+// Sets collectives up as the environment says. Returns nullopt, or what is wrong with it.
 std::optional<std::string> set_up_collectives(const Environment& environment) {
   reduce_policy.settings = {.rule = environment.reduce_algorithm,
                             .ring_min_bytes = environment.reduce_ring_min_bytes,
@@ -68,7 +67,7 @@ void serve_kernels() {
        .stop = [&collectives] { collectives.stop(); }});
 }
 
-// Makes an open library ready for programs. nullopt or why not.
+// Makes an open library ready for programs. Returns nullopt, or why it cannot.
 std::optional<std::string> make_ready(const char* routine, int thread_level,
                                       const TraceMoment& begin) {
   const Environment& environment = runtime().environment();
@@ -77,8 +76,8 @@ std::optional<std::string> make_ready(const char* routine, int thread_level,
   return open_trace(routine, thread_level, begin);
 }
 
-// If no PE can go on, the library closes again on all, as if it had not been opened. One that
-// cannot where others can ends the job: they would wait for it.
+// If no PE can go on, the library closes again on all, as if it had not been opened. If some can,
+// those that cannot end the job: the others would wait for them.
 std::optional<std::string> close_again_on(const std::optional<std::string>& error,
                                           const char* routine) {
   const JobConnection::StartOutcome all =
@@ -91,8 +90,8 @@ std::optional<std::string> close_again_on(const std::optional<std::string>& erro
   return error;
 }
 
-// One more initialization; the first reads the environment. nullopt or why not. A thread that comes
-// meanwhile goes on when the library is ready.
+// One more initialization; the first reads the environment. Returns nullopt, or why it cannot. A
+// thread that comes meanwhile goes on when the library is ready.
 std::optional<std::string> start(const char* routine, int thread_level) {
   if (is_child_of_pe())
     return "called by a child of fork, which shares its PE's memory and is no PE itself; let the "
@@ -101,7 +100,7 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   const std::lock_guard lock(starting);
   const TraceMoment begin = TraceMoment::now_exactly();
   const bool first = !runtime().is_active();
-  const bool has_one = has_one_thread();  // the library's own ones are not there yet
+  const bool is_only_thread = has_one_thread();  // the library has not started its own yet
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
   if (!first) {
@@ -114,7 +113,7 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
   const bool may_wait_for_ever =
       std::getenv("MESHMEM_TIMEOUT") != nullptr && runtime().environment().timeout <= 0;
-  note_only_thread(thread_level == SHMEM_THREAD_SINGLE && has_one && !may_wait_for_ever &&
+  note_only_thread(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
                    !runtime().nodes().has_several() && kDevicesAreProcessors);
   return error;
 }
@@ -131,8 +130,8 @@ std::optional<std::string> start_or_say_why(const char* routine, int thread_leve
   }
 }
 
-// A program that must not start by its environment does not ask: PMIx would load what the
-// environment names.
+// A set-uid program does not ask the launcher which PE it is: PMIx would load what the environment
+// names.
 void fail_together(const std::string& message) {
   if (!is_child_of_pe() && !refuse_foreign_environment() &&
       connect_to_launcher(Environment().start_timeout).pe != 0)
@@ -143,7 +142,7 @@ void fail_together(const std::string& message) {
 void finish(const char* routine) {
   Team& world = runtime().world();
   world.begin_call("shmem_finalize");
-  expect_same_call(world, "");  // of those, too, whose program just ends
+  expect_same_call(world, "");  // also on a PE whose program just ends
   world.begin_call(routine);
   complete_transfers(routine);
   sync(world);
@@ -152,7 +151,7 @@ void finish(const char* routine) {
 }
 
 void debug_finalize_of_nothing() {
-  Environment environment;  // nobody has read it where there was no shmem_init; bad values are told
+  Environment environment;  // without shmem_init nobody has read it; a bad value is no error here
   if (parse_environment(environment, std::getenv) || !environment.debug) return;
   print_line(
       "shmem_finalize: called before shmem_init or after the last shmem_finalize; it does nothing");

@@ -49,8 +49,8 @@ TeamTable::Offer combine(Team& parent, const TeamTable::Offer& offer) {
   return agreed;
 }
 
-// Waits until no other thread of any PE is making a team, and returns what the PEs agree on. The
-// caller then calls end_offer().
+// Waits until no other thread of any PE makes a team, and returns what the PEs agree on. The caller
+// then calls end_offer().
 TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   TeamTable& teams = runtime().teams();
   for (;;) {
@@ -67,8 +67,8 @@ TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
 // can make several teams that have no PE in common. The PEs agree on a slot and on the team's first
 // sequence number. If `valid` is false on one PE, or if no slot is free on all, all PEs get
 // nullopt. The team can be used at once, because sequence numbers only grow and need no reset.
-std::optional<shmem_team_t> try_make(Team& parent, bool valid, const std::vector<int>& pes,
-                                     const shmem_team_config_t& config) {
+std::optional<shmem_team_t> try_make_team(Team& parent, bool valid, const std::vector<int>& pes,
+                                          const shmem_team_config_t& config) {
   const TeamTable::Offer agreed = agree_on_offer(parent, valid);
   const int slot = agreed.invalid ? -1 : TeamTable::first_free(agreed);
   Team* team = nullptr;
@@ -98,7 +98,7 @@ int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_
   sync(parent);
   const bool valid = is_valid(triplet, parent);
   const std::vector<int> pes = valid ? strided_pes(parent, triplet) : std::vector<int>{};
-  const auto team = try_make(parent, valid, pes, config);
+  const auto team = try_make_team(parent, valid, pes, config);
   if (team) *made = *team;
   return team ? 0 : 1;
 }
@@ -112,10 +112,11 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
   const int x = parent.me % width, y = parent.me / width;
   const Triplet mine_in_row{y * width, 1, std::min(width, parent.n - y * width)};
   const Triplet mine_in_column{x, width, (parent.n - x + width - 1) / width};
-  const auto made_row = try_make(parent, valid, strided_pes(parent, mine_in_row), split.row_config);
+  const auto made_row =
+      try_make_team(parent, valid, strided_pes(parent, mine_in_row), split.row_config);
   if (!made_row) return 1;
   const auto made_column =
-      try_make(parent, valid, strided_pes(parent, mine_in_column), split.column_config);
+      try_make_team(parent, valid, strided_pes(parent, mine_in_column), split.column_config);
   if (!made_column) {
     if (Team* made = runtime().teams().find(*made_row)) runtime().remove_team(*made);
     return 1;

@@ -18,7 +18,7 @@ struct Triplet {
   int size;
 };
 
-// Nonzero, and SHMEM_TEAM_INVALID: no PE has got a team.
+// Returns 0, or nonzero with SHMEM_TEAM_INVALID in `made`: then no PE has got a team.
 int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_t& config,
                   shmem_team_t* made);
 

@@ -50,8 +50,8 @@ inline void age(TeamArea& area, std::uint64_t sequence) {
     for (Line& line : half) set(line);
   for (auto& half : area.meet)
     for (Line& line : half) set(line);
-  for (Line& line : area.slot) set(line);
-  for (auto& lines : area.more) {
+  for (Line& line : area.first_lines) set(line);
+  for (auto& lines : area.other_lines) {
     for (Line& line : lines) set(line);
   }
   for (Line& line : area.filled) set(line);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives between nodes, a file each, and where their blocks lie. run() chooses by the
-// kind, and each one its way by choice.hpp. Small data goes through leaders. The ways for large
-// data, below, have files of their own.
+// The collectives between nodes, a file each, and where their blocks lie. run() calls the function
+// of a kind, which chooses its way by choice.hpp. Small data goes through leaders. The ways for
+// large data, below, have files of their own.
 // Invariant: as in between_nodes.hpp. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
@@ -44,7 +44,7 @@ class Layout {
     return bytes;
   }
 
-  // Of a block those bytes that lie between `offset` and `offset + most`.
+  // How many bytes of PE `pe`'s block lie between `offset` and `offset + most`.
   std::size_t length(int pe, std::size_t offset, std::size_t most) const {
     return offset < size(pe) ? std::min(most, size(pe) - offset) : 0;
   }
@@ -55,7 +55,7 @@ class Layout {
   std::size_t largest_ = 0;
 };
 
-// Copies the blocks of a node's members out of those of all PEs, one behind the other.
+// Copies the blocks of a node's members out of `all` PEs' blocks, one behind the other.
 inline void pack(const Team::Node& node, const Layout& layout, std::byte* blocks,
                  const std::byte* all) {
   for (const int pe : node.members)

@@ -2,8 +2,8 @@
 //
 // alltoall and alltoalls between nodes, small ones: the blocks from all members of a node to all of
 // another are one message between their leaders. Words: an *outflow* is what a PE has for all PEs;
-// the *inflow* what comes to a node from all others, ordered by whom it is for.
-// Invariant: at most kStageBytes an outflow, and of an element at least one a batch.
+// the *inflow* is what comes to a node from all others, ordered by receiver.
+// Invariant: an outflow has at most kStageBytes.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
@@ -19,7 +19,7 @@ struct Outflows {
   std::size_t bytes;
   std::size_t block;
 
-  // For PE `pe` from member `index`.
+  // Copies the block for PE `pe` from member `index`.
   void read(std::byte* to, int index, int pe) const {
     receive_range(node, sequence, to, bytes, index, static_cast<std::size_t>(pe) * block, block);
   }
@@ -41,7 +41,7 @@ void send_packs(const Team& team, const Operation& operation, const Outflows& ou
   });
 }
 
-// The inflow of this node: for each member what comes from all far PEs, by node.
+// Receives the inflow of this node: for each member the blocks from all far PEs, node by node.
 void receive_packs(const Team& team, const Operation& operation, std::size_t block,
                    std::byte* inflow) {
   const auto n_near = static_cast<std::size_t>(team.node.n);
@@ -58,7 +58,8 @@ void receive_packs(const Team& team, const Operation& operation, std::size_t blo
   });
 }
 
-// Shows the leader's `inflow` to all, a stage after another. `mine` becomes this PE's part of it.
+// The leader shows `inflow` to all members, one stage after another. `mine` becomes this PE's part
+// of it.
 void hand_out(NodeTeam& node, const std::byte* inflow, std::byte* mine, std::size_t for_one) {
   const std::size_t total = for_one * static_cast<std::size_t>(node.n);
   const std::size_t my_begin = for_one * static_cast<std::size_t>(node.me);
@@ -114,7 +115,7 @@ void alltoall_batch(Team& team, const std::byte* outflow, std::size_t block, con
 }
 
 // The most bytes of a block for which the outflow fits into a stage, and the data from one node to
-// another into kNodePairBytes. It is at least one element, if the outflow of one fits into a stage.
+// another into kNodePairBytes. At least one element, if its outflow fits into a stage.
 std::size_t most_of_block(const Team& team, std::size_t elem_bytes) {
   const auto members = static_cast<std::size_t>(most_members(team));
   return std::min(kStageBytes / static_cast<std::size_t>(team.n),

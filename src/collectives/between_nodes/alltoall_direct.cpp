@@ -5,8 +5,8 @@
 // a chunk of one block to a PE of each other node. That PE puts it in its own dest, or in a
 // neighbour's.
 // Invariant: all carriers go through the same rounds, and nobody begins a round before it has what
-// the others sent it kRoundsAhead rounds earlier. So whoever is behind all others waits for nobody,
-// and no more than that lies unread anywhere, whatever the size of nodes.
+// the others sent it kRoundsAhead rounds earlier. So the PE that is behind all others waits for
+// nobody, and unread data is bounded everywhere, whatever the size of nodes.
 #include <optional>
 #include <vector>
 
@@ -58,8 +58,8 @@ void copy_elements(const Strided& dest, const Strided& source, std::size_t elem_
   }
 }
 
-// Messages of at most kMoveChunk that a PE may be ahead of another, far below what the transport
-// allows; places for messages are told so much earlier.
+// How many rounds a PE may be ahead of another, in messages of at most kMoveChunk: far less than
+// the transport allows. And how many rounds beforehand a receiver says where a message goes.
 constexpr int kRoundsAhead = 2, kRoundsExpected = 8;
 constexpr int kRoundsKept = kRoundsExpected + kRoundsAhead + 1;
 
@@ -71,12 +71,12 @@ class Exchange {
         dest_{static_cast<std::byte*>(call.dest), call.dest_stride},
         source_{static_cast<std::byte*>(const_cast<void*>(call.source)), call.source_stride},
         call_(call),
-        most_(std::max<std::size_t>(1, kMoveChunk / call.elem_bytes)),
+        most_elems_(std::max<std::size_t>(1, kMoveChunk / call.elem_bytes)),
         rounds_of_chunk_(count_rounds_of_chunk()),
-        senders_(count_senders()),
-        arrivals_(kRoundsKept * senders_),
+        n_senders_(count_senders()),
+        arrivals_(kRoundsKept * n_senders_),
         copy_(bytes_of_a_core() > kMostInCaches ? copy_past_caches : copy_buffer),
-        room_(make_room(std::min(most_, call.count) * call.elem_bytes)) {}
+        room_(make_room(std::min(most_elems_, call.count) * call.elem_bytes)) {}
 
   void run() {
     NodeTeam& node = team_.node;
@@ -92,14 +92,16 @@ class Exchange {
   }
 
  private:
-  // A chunk of the block that a PE of one node has for a PE of another one; both are members.
+  // A chunk of the block that a PE of one node has for a PE of another one. `from` and `to` are
+  // indices among the members of their nodes.
   struct Item {
     int from, to;
     std::size_t first;  // element
   };
 
   void carry() {
-    const long rounds = rounds_of_chunk_ * static_cast<long>((call_.count + most_ - 1) / most_);
+    const long rounds =
+        rounds_of_chunk_ * static_cast<long>((call_.count + most_elems_ - 1) / most_elems_);
     for (long round = 0; round < std::min<long>(rounds, kRoundsExpected); ++round) expect(round);
     for (long round = 0; round < rounds + kRoundsAhead; ++round) {
       if (round + kRoundsExpected < rounds) expect(round + kRoundsExpected);
@@ -109,7 +111,8 @@ class Exchange {
     }
   }
 
-  // The first members of a node carry, each for those at the same distance from one another.
+  // The first members of a node are its carriers. With n of them, carrier i sends for members i,
+  // i+n, i+2n, ...
   int carriers_of(int node) const {
     return std::min(count_members(node_at(team_, node)), team_.fewest_cores);
   }
@@ -122,8 +125,8 @@ class Exchange {
     return members * static_cast<std::size_t>(team_.n) * call_.count * call_.elem_bytes /
            static_cast<std::size_t>(carriers_of(team_.my_node));
   }
-  // The messages of a chunk that a carrier sends to another node: the same number for all, some of
-  // them empty.
+  // How many rounds a chunk of all blocks takes: the same for all carriers, some of which send
+  // nothing in some rounds.
   long count_rounds_of_chunk() const {
     long most = 0, most_near = 0;
     for (int node = 0; node < count_nodes(team_); ++node) {
@@ -132,19 +135,20 @@ class Exchange {
     }
     return most * most_near;
   }
-  // The item that the carrier sends in this round from one node to another; none in some.
+  // The item that the carrier sends in this round from `node` to node `there`; nullopt: none.
   std::optional<Item> item(long round, int node, int carrier, int there) const {
     const long each = rounds_of_chunk_, number = round % each;
     const int members = count_members(node_at(team_, there));
     const auto carried = static_cast<int>(number / members);
     if (carried >= count_carried(node, carrier)) return std::nullopt;
     return Item{carrier + carried * carriers_of(node), static_cast<int>(number % members),
-                static_cast<std::size_t>(round / each) * most_};
+                static_cast<std::size_t>(round / each) * most_elems_};
   }
-  // Rounds under way have different ones.
+  // Rounds under way at the same time have different steps.
   static int step(long round) { return static_cast<int>(round % (1 << 24)); }
 
-  // `count` elements of the block of PE `block`, in a member's copy of a buffer.
+  // `count` elements, from `first` on, of the block of PE `block`, in member `index`'s copy of a
+  // buffer.
   Strided elements(const Strided& buffer, int block, std::size_t first, std::size_t count,
                    int index) const {
     const auto elem =
@@ -156,7 +160,9 @@ class Exchange {
     const NodeTeam& node = team_.node;
     return {index == node.me ? begin : node.translate(begin, span, index), buffer.stride};
   }
-  std::size_t length(const Item& item) const { return std::min(most_, call_.count - item.first); }
+  std::size_t length(const Item& item) const {
+    return std::min(most_elems_, call_.count - item.first);
+  }
   std::size_t bytes(const Item& item) const { return length(item) * call_.elem_bytes; }
 
   void send(long round) {
@@ -173,7 +179,7 @@ class Exchange {
     });
   }
 
-  // Calls run(node, carrier) for all who send to this PE.
+  // Calls run(node, carrier) for all carriers that send to this PE.
   template <typename Run>
   void for_senders(const Run& run) const {
     for (int i = 1; i < count_nodes(team_); ++i) {
@@ -189,7 +195,8 @@ class Exchange {
     return n;
   }
 
-  // Calls run(pe, item, its place) for what this PE receives in a round, whomever it is for.
+  // Calls run(carrier's PE, item, its place in the dest) for what this PE receives in a round, for
+  // itself or a neighbour.
   template <typename Run>
   void for_arrivals(long round, const Run& run) const {
     for_senders([&](int there, int carrier) {
@@ -202,9 +209,9 @@ class Exchange {
   }
 
   Arrival* first_arrival(long round) {
-    return arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * senders_;
+    return arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * n_senders_;
   }
-  // Data that has a place already when it comes is not copied once more.
+  // Says beforehand where a round's data goes, which saves a copy.
   void expect(long round) {
     if (dest_.stride != 1) return;
     Arrival* arrival = first_arrival(round);
@@ -238,9 +245,9 @@ class Exchange {
   const Strided dest_;
   const Strided source_;
   const Collective& call_;
-  const std::size_t most_;
+  const std::size_t most_elems_;  // of a message
   const long rounds_of_chunk_;
-  const std::size_t senders_;
+  const std::size_t n_senders_;
   std::vector<Arrival> arrivals_;  // of the rounds that are expected, from each sender
   const Copy copy_;
   const Room room_;

@@ -16,7 +16,7 @@ namespace meshmem::between_nodes {
 namespace {
 
 // How this PE's node takes part in the broadcasts of one root. Nodes have numbers from the root's
-// node on. In a chain each passes on to the next.
+// node on. In a chain each node passes the data on to the next.
 class Tree {
  public:
   Tree(const Team& team, int root, bool is_chain)
@@ -38,8 +38,8 @@ class Tree {
     }
   }
 
-  int parent = -1;  // the head that this node gets the data from; none at the root
-  int head = 0;     // of this node, as one of its members
+  int parent = -1;  // the head that this node gets the data from; -1 on the root's node
+  int head = 0;     // of this node: an index among its members
 
  private:
   int head_of(int number) const {
@@ -70,8 +70,8 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
   if (dest != data) std::memcpy(dest, data, bytes);
 }
 
-// Large data in host memory: the head receives it in its dest, from where the others copy what the
-// head's line says is there.
+// Large data in host memory: the head receives it in its dest. The others copy a chunk from there
+// once the head's `ring` line says that it has come.
 class InChunks {
  public:
   InChunks(Team& team, void* dest, const void* source, std::size_t bytes)
@@ -90,13 +90,13 @@ class InChunks {
     if (node.me == tree.head) {
       pass_on(operation, tree, sequence);
       for (int i = 0; i < node.n; ++i) {
-        if (i != node.me) await(node, node.of(i).done, sequence, i);
+        if (i != node.me) await(node, node.area_of(i).done, sequence, i);
       }
       return note_all_started(node, sequence);
     }
     // Within the root's node the data is in the root's source.
     copy_from(tree.head, node_of(team_, root) == team_.my_node ? source_ : dest_, sequence);
-    signal(node.mine().done, sequence);
+    publish(node.my_area().done, sequence);
   }
 
  private:
@@ -107,9 +107,9 @@ class InChunks {
     const bool is_root = tree.parent < 0;
     const void* data = is_root ? source_ : dest_;
     const auto say = [&](int chunks) {
-      signal(team_.node.mine().ring, ring_epoch(sequence, chunks));
+      publish(team_.node.my_area().ring, ring_epoch(sequence, chunks));
     };
-    const auto expect = [&](int chunk) {  // a place before it comes saves a copy
+    const auto expect = [&](int chunk) {  // which saves a copy when it comes
       if (!is_root && chunk < chunks_)
         operation.expect(tree.parent, {at(dest_, begin(chunk)), length(chunk)}, chunk);
     };
@@ -130,7 +130,7 @@ class InChunks {
   void copy_from(int head, const void* data, std::uint64_t sequence) {
     NodeTeam& node = team_.node;
     for (int chunk = 0; chunk < chunks_; ++chunk) {
-      await(node, node.of(head).ring, ring_epoch(sequence, chunk + 1), head);
+      await(node, node.area_of(head).ring, ring_epoch(sequence, chunk + 1), head);
       copy_buffer(at(dest_, begin(chunk)),
                   node.translate(at(data, begin(chunk)), length(chunk), head), length(chunk));
     }

@@ -16,7 +16,7 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// Batches of a stage are faster below: there is one meeting in each, and not two.
+// Below this size batches of a stage are faster: each has one meeting, not two.
 constexpr std::size_t kPutsFrom = 32 * kKiB;
 
 void put(const Team& team, void* dest, const void* source, std::size_t bytes, int pe) {
@@ -24,20 +24,20 @@ void put(const Team& team, void* dest, const void* source, std::size_t bytes, in
   one_sided::put_nbi(team.routine(), dest, source, bytes, team.world_pe(pe));
 }
 
-// All that was put has arrived, of all members.
+// Returns when the puts of all members have arrived.
 void complete_and_meet(Team& team) {
   device_transfer().complete(team.routine());
   transport()->complete();
   sync(team);
 }
 
-// From a member of this node, whose dest has it in the same place.
+// Gets from a member of this node, whose dest has the data in the same place.
 void get_near(const Team& team, void* dest, std::size_t bytes, int pe) {
   if (pe == team.me || bytes == 0) return;
   one_sided::get(team.routine(), dest, dest, bytes, team.world_pe(pe));
 }
 
-// Nobody's dest is read any more.
+// Returns when no member of the node reads another's dest any more.
 void leave_together(NodeTeam& node) {
   const std::uint64_t sequence = begin_operation(node);
   finish_together(node, sequence);
@@ -62,8 +62,8 @@ void broadcast_by_puts(Team& team, void* dest, const void* source, std::size_t b
   leave_together(team.node);
 }
 
-// This PE's block to the PEs of its node, and to its partner on each other one; the other blocks
-// from those of this node who were the partners of their PEs.
+// Puts this PE's block to the PEs of its node, and to its partner on each other node. Gets the
+// blocks of far PEs from the members of this node that are their partners.
 void gather_by_puts(Team& team, const Layout& layout, void* dest, const void* source) {
   sync(team);
   void* const mine = at(dest, layout.begin(team.me));

@@ -4,7 +4,7 @@
 // Invariant: an answer depends only on what all members have in common. Read by the files of this
 // folder. The ways:
 //   through leaders  what a node has in common is one message between two leaders
-//   direct           buffers in host memory, of which every PE, or some of them, sends its own part
+//   direct           every PE, or some of each node, sends large data out of host memory
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
 
@@ -26,43 +26,44 @@ inline constexpr int kMostFlatNodes = 4;
 // A scan goes from node to node, one hop for each. Beyond this many nodes small ones are gathered.
 inline constexpr int kMostChainNodes = 8;
 
-// A reduction up to here goes through the leaders, each of which reads all of its node's data; a
-// larger one is shared by columns.
+// A reduction up to this size goes through the leaders, each of which reads all of its node's data;
+// a larger one is shared by columns.
 inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
-// A column's share is no smaller, or messages cost more than they carry.
+// A column's share is no smaller: with less, messages cost more than they carry.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
-// Of two nodes each sends the other all of a column's share: one hop. Of more nodes each combines a
-// share of that: two hops, and less work. So do two nodes where a share beyond this is combined out
-// of pinned memory.
+// With two nodes, each sends the other all of a column's share: one hop. With more, each node
+// combines a share of that: two hops, and less work. Two nodes do the same with a share beyond this
+// size that is combined out of pinned memory.
 inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
 // The most bytes of one message of a reduction: few enough to stay in a core's cache until they are
-// combined, in whole chunks of the network (60 KiB).
+// combined, and two of the network's chunks (60 KiB).
 inline constexpr std::size_t kReduceMessage = 120 * kKiB;
-// The room that a column keeps for one chunk from all other nodes, if messages do not become
+// The room that a column keeps for one chunk from all other nodes. More, if messages would become
 // smaller than kLeastShare.
 inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
-// Chunks that are under way before the first answer is waited for.
+// How many further chunks a PE sends before it waits for the data of one.
 inline constexpr int kChunksAhead = 2;
-// The same where two nodes exchange all that they have. With more on its way, a chunk has left the
-// cache of its sender when the other's comes, with which it is combined.
+// The same for one hop. With more on their way, a chunk would leave its sender's cache before the
+// other node's chunk comes, with which it is combined.
 inline constexpr int kChunksAheadInOneHop = 1;
 
-// A broadcast up to here is one message that each node hands out of its stage.
+// A broadcast up to this size is one message, which the head of each node posts to its node.
 inline constexpr std::size_t kBroadcastMessage = 32 * kKiB;
-// A larger one travels in chunks of so much, which follow each other from node to node.
+// A larger one travels in chunks of at least this size, which follow each other from node to node.
 inline constexpr std::size_t kBroadcastChunk = 128 * kKiB;
 
-// Of fcollect and collect: what all PEs bring together, up to which it goes through the leaders at
-// any rate, and the block up to which it does so in several batches.
+// For fcollect and collect: up to this size of all blocks together, they go through the leaders at
+// any rate. Larger ones do so, in several batches, while no block is larger than kGatherBlock.
 inline constexpr std::size_t kGatherThroughLeaders = kStageBytes;
 inline constexpr std::size_t kGatherBlock = 2 * kKiB;
-// Of alltoall and reduce-scatter: what goes from one node to another through the leaders. Beyond,
-// a block is a message.
+// For alltoall: the most that goes from one node to another through the leaders at once, unless an
+// element is larger. Beyond, data in host memory goes directly.
 inline constexpr std::size_t kNodePairBytes = 64 * kKiB;
-// The bytes of a block that are sent at once.
+// The most bytes of a block that are sent at once.
 inline constexpr std::size_t kMoveChunk = 120 * kKiB;
 
-// The processors of their nodes reach both buffers of all members.
+// Neither buffer is in device memory. Then processors reach those of all members of their node, if
+// they are symmetric.
 inline bool are_in_host_memory(const void* dest, const void* source) {
   return !any_on_device(dest, source);
 }
@@ -83,7 +84,7 @@ inline int fewest_members(const Team& team) {
   return fewest;
 }
 
-// PEs of each node that share a reduction of `bytes`.
+// How many PEs of each node share a reduction of `bytes`.
 inline int count_columns(const Team& team, std::size_t bytes) {
   const auto shares = std::max<std::size_t>(bytes / kLeastShare, 1);
   return static_cast<int>(std::min(static_cast<std::size_t>(fewest_members(team)), shares));

@@ -17,7 +17,8 @@
 
 namespace meshmem::between_nodes {
 
-// Of operands: node by node, each node's combined before; or PE by PE, as one loop over all PEs.
+// The order of operands: the results of the nodes, each combined before; or PE by PE, as one loop
+// over all PEs.
 enum class Order { nodes, pes };
 
 class ColumnMemory {
@@ -30,8 +31,8 @@ class ColumnMemory {
   virtual const std::byte* term(int index, const schedule::Range& range, int number) = 0;
   // Where the column's PE leaves the result.
   virtual std::byte* result(int index, const schedule::Range& range) = 0;
-  // The result of the range is complete: it goes to the dests of the node's members. Of a chunk all
-  // ranges are shown, and nothing of it is asked for later.
+  // The result of the range is complete: it goes to the dests of the node's members. Once all
+  // ranges of a chunk have been shown, nothing of it is asked for.
   virtual void show(int index, const schedule::Range& range) = 0;
   // All dests have what was shown.
   virtual void close() = 0;
@@ -66,7 +67,7 @@ struct ColumnPlan {
   int count_chunks() const {
     return static_cast<int>((share.size() + most_of_chunk - 1) / most_of_chunk);
   }
-  // Behind the last one they are empty.
+  // Chunks behind the last one are empty.
   schedule::Range chunk(int index) const {
     const std::size_t begin =
         std::min(share.begin + static_cast<std::size_t>(index) * most_of_chunk, share.end);

@@ -25,7 +25,7 @@ std::size_t grain_of(const Reduction& op) {
   return std::max<std::size_t>(1, kCacheLine / op.elem_bytes);
 }
 
-// In host memory, which the processor reads and writes where it is.
+// Data in host memory, which the processor reads and writes where it is.
 class HostColumn : public ColumnMemory {
  public:
   HostColumn(const NodeTeam& near, const Reduction& op, void* dest, const void* source)
@@ -82,7 +82,7 @@ class Column {
   }
 
  private:
-  // The terms that travel to the PE that combines them: a node's partial result, or the data of
+  // How many terms a node sends to the PE that combines them: its partial result, or the data of
   // each of its PEs.
   std::size_t terms_of(int node) const {
     return plan_.order == Order::nodes ? 1 : node_at(team_, node).members.size();
@@ -90,7 +90,8 @@ class Column {
   std::size_t most_terms() const {
     return plan_.order == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
   }
-  // In messages: those of all other nodes for the chunks under way, what leaves, and a result.
+  // Rooms for a message each: for the terms of all other nodes in the chunks under way, for the
+  // terms that leave, and for a result.
   static constexpr int kChunksKept = kChunksAhead + 1;
   std::size_t rooms() const {
     const std::size_t others = static_cast<std::size_t>(count_nodes(team_) - 1);
@@ -171,7 +172,7 @@ class Column {
                   [&](int node) { return take(index, node, bytes(mine)); });
   }
 
-  // dest may be the source of this PE or, in place, of the others: it is written at the end.
+  // dest may be source, on this PE and on the others, so it is written at the end.
   void combine_in_pe_order(int index, const Range& mine) const {
     std::vector<const std::byte*> terms(static_cast<std::size_t>(team_.n));
     for (int node = 0; node < count_nodes(team_); ++node) {
@@ -200,7 +201,7 @@ class Column {
     });
   }
 
-  // To the members of this node.
+  // Shows a result to the members of this node.
   void show(int index, const Range& range) const {
     if (range.size() > 0) memory_.show(index, range);
   }
@@ -213,15 +214,15 @@ class Column {
   const Room room_;
 };
 
-// When two PEs that are equally far send, this is how many messages of each the other has not
-// received: those that they combine, of kChunksAhead chunks, and as many results.
+// If two PEs are equally far, each has sent the other this many messages that it has not received:
+// terms, of kChunksAhead chunks, and as many results.
 constexpr std::size_t kMessagesAhead = 2 * kChunksAhead;
 static_assert(kLeastShare <= kReduceRoom &&
               kMessagesAhead * (kReduceRoom + kMessageCost) <= kMostUnreceived);
 
 struct MessageLimits {
-  std::size_t most;     // of a message
-  std::size_t one_hop;  // of a share of which each of two nodes sends all
+  std::size_t most;     // bytes of a message
+  std::size_t one_hop;  // bytes of a share that two nodes exchange in one hop
 };
 
 // A message is a multiple of the grain by which chunks are shared.

@@ -43,7 +43,7 @@ void exchange_by_doubling(const Team& team, const Operation& operation, const La
                           std::byte* all) {
   const int n = count_nodes(team);
   const Room packs = make_room(layout.total());
-  // Of the first `count` packs of the node that is `back` before this one.
+  // The bytes of the first `count` packs of the node that is `back` places before this one.
   const auto bytes_of_packs = [&](int back, int count) {
     std::size_t bytes = 0;
     for (int i = 0; i < count; ++i)
@@ -138,20 +138,20 @@ void fcollect(Team& team, const Collective& call) {
                 are_in_host_memory(call.dest, call.source));
 }
 
-// A PE that brings nothing may have no source, and so cannot tell from it where its neighbours'
-// are. With the lengths all learn whether each PE's source is in host memory.
+// A PE that brings nothing may have no source, from which it could tell where the others' are. With
+// the lengths all learn whether each PE's source is in host memory.
 void collect(Team& team, const Collective& call) {
-  constexpr std::size_t kElsewhere = ~(~std::size_t{0} >> 1);
+  constexpr std::size_t kNotInHostMemory = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();
-  const bool is_here =
+  const bool in_host_memory =
       bytes > 0 ? !is_on_device(call.source) : is_in_segment(address_map, call.source, 1);
-  const std::size_t mine = is_here ? bytes : bytes | kElsewhere;
+  const std::size_t mine = in_host_memory ? bytes : bytes | kNotInHostMemory;
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
   gather(team, reinterpret_cast<std::byte*>(sizes.data()), &mine, sizeof mine);
   bool on_host = !is_on_device(call.dest);
   for (std::size_t& size : sizes) {
-    on_host = on_host && (size & kElsewhere) == 0;
-    size &= ~kElsewhere;
+    on_host = on_host && (size & kNotInHostMemory) == 0;
+    size &= ~kNotInHostMemory;
   }
   const Layout layout(sizes);
   check_room(team.routine(), "dest", call.dest, layout.total());

@@ -3,7 +3,8 @@
 // Large blocks to all PEs of several nodes, chunk by chunk. A block goes over the network once for
 // each node, from the PE that brings it to one PE there, in whose dest its neighbours read it.
 // Invariant: a PE's dest is written by that PE alone. Nobody begins a chunk before it has received
-// the one before from all who send to it, so at most two chunks of a block lie unread anywhere.
+// the one before from all PEs that send to it, so at most two chunks of a block lie unread
+// anywhere.
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
@@ -36,10 +37,10 @@ class Gathering {
       send(chunk);
       if (chunk == 0) copy_buffer(dest_ + layout_.begin(team_.me), source_, layout_.size(team_.me));
       receive(chunk);
-      signal(node.mine().ring, ring_epoch(sequence, chunk + 1));
+      publish(node.my_area().ring, ring_epoch(sequence, chunk + 1));
       for (int i = 1; i < node.n; ++i) {
         const int near = (node.me + i) % node.n;
-        await(node, node.of(near).ring, ring_epoch(sequence, chunk + 1), near);
+        await(node, node.area_of(near).ring, ring_epoch(sequence, chunk + 1), near);
         copy_from(near, chunk);
       }
     }
@@ -59,7 +60,7 @@ class Gathering {
     });
   }
 
-  // Data that has a place already when it comes is not copied once more.
+  // Says beforehand where a chunk goes, which saves a copy.
   void expect(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);

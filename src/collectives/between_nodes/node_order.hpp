@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which partial results of nodes are combined: that of the nodes, as if a loop went
-// over them, wherever it is done.
+// Combines the partial results of nodes in the order of the nodes, as if a loop went over them, on
+// whichever node it is done.
 // Invariant: all PEs that combine the same partial results get the same bits. Called by the
 // reductions of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_NODE_ORDER_HPP_
@@ -33,7 +33,8 @@ void combine_nodes(const Team& team, const Reduction& op, std::byte* out, const 
   }
 }
 
-// The same where receive(node, to) puts them, one after the other, into `room`, which is for two.
+// The same, in place in `mine`. receive(node, to) waits for the partial result of another node and
+// puts it at `to`. `room` is for two.
 template <typename Receive>
 void combine_nodes(const Team& team, const Reduction& op, std::byte* mine, std::size_t count,
                    std::byte* room, const Receive& receive) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A column of two nodes. Each sends the other all that its members have, in chunks. It combines
+// A column of two nodes. Each sends the other all that its members have, in chunks. Each combines
 // received data with its own total right where the network has put it.
 // Invariant: operands are in the order of nodes. No PE is more than kChunksAheadInOneHop chunks
 // ahead of what it has received. Used by columns.cpp.
@@ -63,7 +63,7 @@ class OneHopColumn {
     memory_.open(index, range, plan_.chunk(index + 1));
     std::byte* const result = memory_.result(index, range);
     const std::byte* total = combine_into(room_for(index), near_, op_, memory_, index, range);
-    // Data on its way must not change.
+    // Data that is being sent must not change.
     if (total == result) total = std::copy_n(total, bytes(range), room_for(index)) - bytes(range);
     Arrival& arrival = arrivals_[static_cast<std::size_t>(index % kChunksKept)];
     arrival.op = &op_;
@@ -85,7 +85,7 @@ class OneHopColumn {
   const Reduction& op_;
   const ColumnPlan plan_;
   const NodeTeam& near_;
-  const bool is_first_;  // of the nodes
+  const bool is_first_;  // whether this node is before the other
   const int partner_;
   ColumnMemory& memory_;
   const Room room_;

@@ -2,9 +2,9 @@
 //
 // One collective of a team over several nodes, as its members see it: its messages, and who is
 // where. PEs are numbers in the team, nodes in the order of team.nodes.
-// Invariant: all members begin the same operations in the same order. Whoever receives a message
-// waits for it inside the operation that it belongs to, so a key may come up again as soon as the
-// number has. Used by the files of this folder.
+// Invariant: all members begin the same operations in the same order. A PE receives a message
+// inside the operation that it belongs to. So a later team in the same slot may use the same keys
+// again. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_
 
@@ -25,8 +25,8 @@ class Operation {
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  // `data` may be used again when send() returns. Of two messages from one PE to another one that
-  // may be under way at once `step` differs.
+  // `data` may be used again when send() returns. Two messages from one PE to another that may be
+  // under way at once have different steps.
   void send(int pe, const void* data, std::size_t bytes, int step = 0) const {
     transport()->send(team_.world_pe(pe), key(step), data, bytes);
   }
@@ -57,12 +57,13 @@ inline int member(const Team::Node& node, int index) {
   return node.members[static_cast<std::size_t>(index)];
 }
 
-// The node that is `distance` after this PE's, or before it if negative, in a ring of them all.
+// The node that is `distance` after this PE's, or before it if negative, in a ring of all nodes.
 inline int node_after(const Team& team, int distance) {
   const int n = count_nodes(team);
   return (team.my_node + distance + n) % n;
 }
-// Calls run(node) for the others, in an order in which not all turn to the same one at once.
+// Calls run(node) for the other nodes, in an order in which not all PEs turn to the same node at
+// once.
 template <typename Run>
 void for_other_nodes(const Team& team, const Run& run) {
   for (int i = 1; i < count_nodes(team); ++i) run(node_after(team, i));

@@ -103,7 +103,7 @@ void reduce(Team& team, const Collective& call) {
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
   const Order order = is_deterministic ? Order::pes : Order::nodes;
   const std::size_t bytes = call.bytes();
-  // Messages of all to all would round after each PE.
+  // Without columns it would go by messages, which would round after each PE.
   const bool needs_columns = is_deterministic && op.carrier;
   if (bytes > kReduceThroughLeaders || needs_columns) {
     const bool is_plain = are_in_host_memory(call.dest, call.source) && !op.carrier;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reduce-scatter between nodes: each node combines what its members have for a PE of another one,
-// and sends that alone. Small blocks go through the leaders, large ones in host memory straight to
-// whom they are for, from that one's partner.
+// and sends that alone. Small blocks go through the leaders. Large ones in host memory go straight
+// to the PE that they are for, from its partner.
 // Invariant: the partial results of nodes are combined in the order of nodes. dest may be this PE's
 // own block of source, which no other node's PE reads.
 #include "base/status/slow_ways.hpp"
@@ -55,13 +55,13 @@ void scatter_batch(Team& team, const Reduction& op, std::byte* all, std::byte* r
   std::copy_n(results.get(), block, result);
 }
 
-// A chunk of all blocks.
+// The same elements of each block.
 struct Chunk {
   std::size_t begin;
   std::size_t count;
 };
 
-// Sends what this node has for those far PEs that this PE is the partner of.
+// Sends this node's partial results for the far PEs whose partner this PE is.
 void send_partial_results(Team& team, const Operation& operation, const Reduction& op,
                           const std::byte* source, std::size_t count, const Chunk& chunk,
                           std::byte* room) {

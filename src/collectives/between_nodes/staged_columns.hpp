@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of data that the processor does not read where it is, as device memory, or that has to be
-// widened first. While a chunk is on the network, the data of the node's members for the next comes
-// into pinned memory. A kernel of this PE brings their total. Where no kernel can be relied on to
-// start, copy engines bring the terms. Copy engines take results to all of them.
-// Invariant: no buffer is written before the copies and kernels that read it are done. Whether a
-// kernel combines is this PE's own affair, since the order is the same. Used by columns.cpp.
+// Columns of data that the processor does not read where it is, such as device memory, or that has
+// to be widened first. While a chunk is on the network, the data of the node's members for the next
+// chunk comes into pinned memory. A kernel of this PE brings their total. Where no kernel can be
+// relied on to start, copy engines bring the terms. Copy engines take results to all members.
+// Invariant: no buffer is written before the copies and kernels that read it are done. Each PE
+// decides for itself whether a kernel combines, since the order is the same. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
 
@@ -47,12 +47,12 @@ class StagedColumn : public ColumnMemory {
   static constexpr int kTermsKept = kChunksAhead + 2;        // one is on its way
   static constexpr int kResultsKept = 2 * kChunksAhead + 2;  // one is on its way to the dests
   using Lane = DeviceTransfer::Lane;
-  // An event behind the copies of a chunk, and its kernel.
+  // The event behind a chunk's copies or kernel.
   struct Copies {
     Lane lane = device_transfer().lane();
     bool are_under_way = false;
   };
-  // Copies in order, apart from those of others.
+  // The streams of this column's copies, one for each direction: copies on each are in order.
   const Lane& fetching() const { return terms_[0].lane; }
   const Lane& showing() const { return results_[0].lane; }
 
@@ -66,7 +66,7 @@ class StagedColumn : public ColumnMemory {
   }
   bool has_total() const { return n_terms_ < members_; }
   bool widens() const { return op_.carrier && !has_total(); }
-  // Of a chunk's terms, or wide terms: where one of them begins.
+  // Where a term, or wide term, of a chunk begins.
   std::size_t place_of_term(int index, std::size_t number, std::size_t elem_bytes) const {
     const auto kept = static_cast<std::size_t>(index % kTermsKept);
     return (kept * n_terms_ + number) * chunk_ * elem_bytes;
@@ -76,10 +76,10 @@ class StagedColumn : public ColumnMemory {
   const Reduction op_, combined_;
   const int n_;                   // PEs of the team, by which averages divide
   const std::size_t members_;     // of the node
-  const std::size_t n_terms_;     // as many, or their total alone
+  const std::size_t n_terms_;     // members_, or 1: their total
   const std::size_t term_bytes_;  // of an element
   const std::size_t chunk_;       // elements, at most
-  const bool devices_copy_;       // results, to each other
+  const bool devices_copy_;       // whether devices copy results to each other
   const std::size_t me_;          // among the members
   std::vector<std::byte*> dests_;
   std::vector<const std::byte*> sources_;

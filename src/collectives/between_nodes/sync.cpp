@@ -31,9 +31,9 @@ void sync(Team& team) {
   if (team.is_leader()) {
     await_all_announced(node, sequence);
     meet_leaders(team, operation);
-    signal(node.mine().release, sequence);
+    publish(node.my_area().release, sequence);
   } else {
-    await(node, node.of(0).release, sequence, 0);
+    await(node, node.area_of(0).release, sequence, 0);
   }
   note_all_started(node, sequence);
 }

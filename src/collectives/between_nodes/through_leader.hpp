@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a node's members while their leader speaks for them: each brings it something, and
-// takes what it hands out when it is back. One operation of the node.
+// How a node's members work through their leader: each brings something to the leader, and takes
+// what the leader hands out after it has spoken with the other leaders. One operation of the node.
 // Invariant: the leader has taken what all have brought before it hands anything out. So a member
-// that has that knows that all have started: all to all, in the sense of team_steps.hpp. At most
-// kStageBytes each. Used by the files of this folder.
+// that has taken it knows that all have started: all to all, in the sense of team_steps.hpp. No
+// data is longer than kStageBytes. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 
@@ -19,7 +19,7 @@ class ThroughLeader {
   ThroughLeader(const ThroughLeader&) = delete;
   ThroughLeader& operator=(const ThroughLeader&) = delete;
 
-  // The members, but for the leader, which is member 0.
+  // For all members but the leader, which is member 0.
   void bring(const void* data, std::size_t bytes) { post_message(node_, sequence_, data, bytes); }
   void take(void* dest, std::size_t bytes) { take_range(dest, bytes, 0, bytes); }
   // A part of the `bytes` that are handed out.
@@ -31,7 +31,7 @@ class ThroughLeader {
     }
   }
 
-  // The leader; what it gets stays until the next call.
+  // For the leader. The memory that brought_by() returns stays until the next call.
   const std::byte* brought_by(int index, std::size_t bytes) {
     return await_message(node_, sequence_, bytes, index, room_);
   }

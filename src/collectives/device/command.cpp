@@ -58,7 +58,7 @@ Reduction reduction_of(ReduceOp op) {
   return reduction<Sum, T>();
 }
 
-// Sums and products are formed in float, and rounded once, as kernels do it.
+// nullptr: min and max need no wider elements.
 template <typename Short>
 const Carrier* carrier_of(ReduceOp op) {
   const auto by = [](const Reduction& as_float) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective as a command of the proxy, and back: for teams over several nodes, whose collectives
-// kernels and streams have the host run (device/proxy_ring.hpp).
+// A collective as a command of the proxy, and back: for teams over several nodes, for whose
+// collectives kernels and streams ask the host (device/proxy_ring.hpp).
 // Invariant: a command says all that the executor between nodes needs of a call. Made by
 // collectives on streams and by device/collectives/by_host.hpp, read by for_kernels.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_COMMAND_HPP_
@@ -14,7 +14,7 @@
 
 namespace meshmem {
 
-// `caller`: the slot of the team, and device::kOfStream.
+// `caller`: the slot of the team, with the bit device::kOfStream if a stream calls.
 device::ProxyCommand command_of(const Collective& call, std::uint32_t caller);
 
 // The call that a command asks for. A type that kernels do not have ends the job.

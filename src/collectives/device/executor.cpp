@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The launch of collectives' kernels.
-// Invariant: a collective's kernel has a stream of its own as long as it runs. It waits for other
-// PEs, and two on one stream would wait in an order that the other PEs do not share.
+// Invariant: run() gives each collective a stream of its own. Kernels wait for other PEs, and two
+// on one stream would wait in an order that the other PEs do not share.
 #include "collectives/device/executor.hpp"
 
 #include "base/status/slow_ways.hpp"
@@ -51,7 +51,7 @@ int channels_of(const Team& team) {
   return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
 
-// The team as its kernels are handed it.
+// The team as kernels get it.
 device::TeamHandle kernel_handle(const Team& team) {
   return runtime().device_state().kernel_handle(team.slot, team.me, team.pes);
 }
@@ -67,8 +67,8 @@ device::TeamHandle handle_for_data(const Team& team) {
 // (device/collectives/slices.hpp).
 std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
 
-// PEs that share a GPU share its copy engines. Copies of two streams, between kernels that wait for
-// other PEs, waited for each other for ever there under MPS.
+// PEs that share a GPU share its copy engines. Under MPS, copies of two streams, between kernels
+// that wait for other PEs, waited for each other for ever.
 bool engines_are_apart() {
   return kDevicesAreProcessors || !runtime().device_memory().pes_share_devices();
 }
@@ -76,14 +76,14 @@ bool engines_are_apart() {
 hipError_t copy_to_all(const Team& team, std::byte* address, std::size_t bytes,
                        hipStream_t stream) {
   hipError_t error = hipSuccess;
-  for (int i = 1; i < team.n && error == hipSuccess; ++i)  // at a time each PE gets from one other
+  for (int i = 1; i < team.n && error == hipSuccess; ++i)  // each PE gets from one other at a time
     error = copy_to_pe(address, bytes, team.world_pe((team.me + i) % team.n), stream);
   return error;
 }
 
-// A share for each PE is reduced around the ring, then copied to all others: they have entered, and
-// have read that share of their sources, which may be their dests. Then all meet. The rest, less
-// than a grain for each PE, takes one hop.
+// Each PE gets its share reduced around the ring, and copies it to all others. They have entered by
+// then, and have read that share of their sources, which may be their dests. The rest, less than a
+// grain for each PE, takes one hop. Then all meet.
 hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
                                   const Collective& call, hipStream_t stream) {
   const Reduction& op = *call.op;
@@ -109,9 +109,9 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
   return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
-// From here on copies bring blocks sooner than stores of kernels do: by the processor where it is
-// the device, and by a copy engine to the only other PE. With more PEs the engines slow each other
-// down: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
+// From this size on copies bring blocks sooner than stores of kernels do: by the processor where it
+// is the device, and by a copy engine to the only other PE. With more PEs the engines slow each
+// other down: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
 constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
 bool copies_may_win(int n_pes) {
   if (n_pes == 1 || kDevicesAreProcessors) return n_pes > 1;
@@ -124,8 +124,8 @@ bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::
          device_segments().all_for_kernels(dest, all_bytes);
 }
 
-// The blocks that a PE sends: to its own `mine` and to each other's, from `source` on, where the
-// blocks for the PEs are `apart` bytes apart.
+// The blocks that a PE sends. The block for PE i begins i * apart bytes behind `source`, and goes
+// to that PE's copy of `mine`.
 struct Blocks {
   std::byte* mine;
   const std::byte* source;
@@ -137,7 +137,7 @@ struct Blocks {
 hipError_t send_by_copies(const Team& team, const Blocks& blocks, hipStream_t stream) {
   CopyBranch branch(stream);
   hipError_t error = hipSuccess;
-  // At a time each PE gets from one other.
+  // Each PE gets from one other at a time.
   for (int i = 1; i < team.n && error == hipSuccess; ++i) {
     const int pe = (team.me + i) % team.n;
     const auto there = device_segments().find(blocks.mine, blocks.bytes, team.world_pe(pe));
@@ -151,7 +151,8 @@ hipError_t send_by_copies(const Team& team, const Blocks& blocks, hipStream_t st
   return error == hipSuccess ? joined : error;
 }
 
-// Between a meeting at which all dests may be written, and one at which all are complete.
+// Sends between two meetings: after the first all dests may be written, after the second all are
+// complete.
 hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends,
                               hipStream_t stream) {
   const device::TeamHandle handle = kernel_handle(team);
@@ -192,7 +193,7 @@ hipError_t launch_alltoalls(const Team& team, const Collective& call, hipStream_
                                   call.source_stride, call.elem_bytes, call.count, stream);
 }
 
-// By the plan for its size.
+// Runs a reduction or reduce-scatter by the plan for its size.
 hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t stream) {
   const Reduction& op = *call.op;
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;

@@ -15,18 +15,18 @@
 
 namespace meshmem::on_device {
 
-// Puts the collective on a stream, on the current device, which is the PE's. Kernels reach the
-// buffers. Only a sync, collect or alltoallv may have no elements.
+// Puts the collective on a stream, on the current device, which is the PE's. The caller knows that
+// kernels reach the buffers. Only a sync, collect or alltoallv may have no elements.
 hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
 // The same on a stream of the library. Returns when this PE's dest is complete.
 void run(Team& team, const Collective& call);
 
-// Kernels of all PEs can run a collective on buffers at these symmetric addresses.
+// Whether kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
-// They can on `bytes`, all of which lie there.
+// Whether they reach all of these `bytes`.
 bool kernels_reach(const void* address, std::size_t bytes);
-// Ends the job with a line unless they can: a kernel that goes beyond a buffer would stop it
-// without one.
+// Ends the job with a line unless they do: a kernel that goes beyond a buffer would end it without
+// a line.
 void check_reach(const char* routine, const void* address, std::size_t bytes);
 
 }  // namespace meshmem::on_device

@@ -50,29 +50,29 @@ void CollectivesForKernels::begin(const ProxyCommand& command) {
   n_waiting_.store(waiting_.size(), std::memory_order_release);
   if (waiting_.size() > n_idle_)
     threads_.push_back(start_thread("that runs a collective of a kernel", [this] { run(); }));
-  if (!one_looks_ || waiting_.size() > 1) changed_.notify_one();
+  if (!one_polls_ || waiting_.size() > 1) changed_.notify_one();
 }
 
-// Kernels call one collective after the other, and a thread that sleeps takes as long to wake up as
-// a small one takes. One thread at a time looks.
-void CollectivesForKernels::look_for_a_while(std::unique_lock<std::mutex>& lock) {
-  constexpr std::chrono::milliseconds kLooks{2};
-  if (one_looks_ || wait_policy.polls <= 1 || kDevicesAreProcessors) return;
-  one_looks_ = true;
+// Kernels call one collective after the other, and a sleeping thread takes as long to wake up as a
+// small collective takes. So one thread at a time polls.
+void CollectivesForKernels::poll_for_a_while(std::unique_lock<std::mutex>& lock) {
+  constexpr std::chrono::milliseconds kPollTime{2};
+  if (one_polls_ || wait_policy.polls <= 1 || kDevicesAreProcessors) return;
+  one_polls_ = true;
   lock.unlock();
-  const auto end = std::chrono::steady_clock::now() + kLooks;
+  const auto end = std::chrono::steady_clock::now() + kPollTime;
   while (n_waiting_.load(std::memory_order_acquire) == 0 &&
          !stops_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < end)
     relax();
   lock.lock();
-  one_looks_ = false;
+  one_polls_ = false;
 }
 
 void CollectivesForKernels::run() {
   std::unique_lock lock(mutex_);
   for (bool has_worked = false;; has_worked = true) {
     ++n_idle_;
-    if (has_worked) look_for_a_while(lock);
+    if (has_worked) poll_for_a_while(lock);
     changed_.wait(lock, [this] { return stops_ || !waiting_.empty(); });
     --n_idle_;
     if (waiting_.empty()) return;

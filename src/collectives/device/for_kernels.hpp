@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives of teams over several nodes that kernels have the host do (device/proxy_ring.hpp).
+// Collectives of teams over several nodes that kernels ask the host for (device/proxy_ring.hpp).
 // Invariant: each runs on a thread of its own, since it waits for other PEs, whose kernels may call
-// those of different teams in another order. A team has one at a time. Called by Proxy.
+// collectives of several teams in another order. A team has one at a time. Called by Proxy.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_FOR_KERNELS_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_FOR_KERNELS_HPP_
 
@@ -21,18 +21,18 @@ namespace meshmem {
 
 class CollectivesForKernels {
  public:
-  // Told the number of the result, when the collective is over.
+  // Called with the number of the result when the collective is over.
   using Answer = std::function<void(std::uint64_t number)>;
 
   ~CollectivesForKernels() { stop(); }
   void use(Answer answer) { answer_ = std::move(answer); }
   void begin(const device::ProxyCommand& command);
-  // Nothing is under way any more.
+  // Ends the threads. Called when no collective is under way any more.
   void stop();
 
  private:
   void run();
-  void look_for_a_while(std::unique_lock<std::mutex>& lock);
+  void poll_for_a_while(std::unique_lock<std::mutex>& lock);
 
   Answer answer_;
   std::mutex mutex_;
@@ -40,12 +40,12 @@ class CollectivesForKernels {
   std::deque<device::ProxyCommand> waiting_;
   std::atomic<std::size_t> n_waiting_{0};
   std::size_t n_idle_ = 0;
-  bool one_looks_ = false;
+  bool one_polls_ = false;
   std::atomic<bool> stops_{false};
   std::vector<std::thread> threads_;
 };
 
-// The one of this process; lives for ever.
+// The only object of this process. It lives for ever.
 CollectivesForKernels& collectives_for_kernels();
 
 }  // namespace meshmem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks of a collective on a stream, and its launch.
-// Invariant: what is captured is compared neither now nor when it is replayed: other calls may come
+// Invariant: a captured call is compared neither now nor when it is replayed: other calls may come
 // between.
 #include "collectives/device/on_stream.hpp"
 
@@ -35,7 +35,8 @@ void use_buffer(MemoryOfCall& memory, const Team& team, const void* address, std
 void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
   const Buffers buffers = buffers_of(team.routine(), team.n, call);
   if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv) {
-    // A PE that brings nothing may get what others bring. Null is right where nobody does.
+    // A PE that brings nothing still gets what others bring. Null is right if nobody brings
+    // anything.
     if (call.dest)
       use_buffer(memory, team, call.dest, std::max<std::size_t>(buffers.dest_bytes, 1));
   } else if (buffers.dest_bytes > 0) {
@@ -46,7 +47,8 @@ void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call)
   if (buffers.source_bytes > 0) use_buffer(memory, team, call.source, buffers.source_bytes);
 }
 
-// Of a team over several nodes: a kernel has the host do it, by the algorithms between nodes.
+// For a team over several nodes: a kernel asks the host for it, which runs the algorithms between
+// nodes.
 hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t stream) {
   require_proxy(team.routine());
   if (call.dest && any_on_device(call.dest, call.source))
@@ -55,7 +57,7 @@ hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t 
   return device::launch_proxy_command(command_of(call, caller), device::ProxyEnd::answered, stream);
 }
 
-// The end of the team waits for it; predefined ones stay.
+// destroy_team() waits for the mark; predefined teams stay.
 void set_mark(Team& team, hipStream_t stream) {
   if (team.is_predefined || is_captured(stream)) return;
   if (!team.mark) team.mark = std::make_shared<StreamMark>(my_device());

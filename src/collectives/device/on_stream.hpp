@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that take their place on a stream (include/shmemx.h): kernels, of large reductions
-// several.
+// Collectives that take their place on a stream (include/shmemx.h): a kernel, or for large data
+// several kernels and copies.
 // Invariant: nothing here waits, allocates or uses a stream of the library, so that a graph can
 // capture every call. Called by api/on_stream.cpp while the library is active; team.routine() is
 // set.
@@ -15,7 +15,8 @@
 
 namespace meshmem::on_stream {
 
-// Ends the job unless kernels of all PEs reach each other.
+// Ends the job unless streams can run collectives of the team: on one node the devices must reach
+// each other, over several nodes the proxy must run.
 void require_kernels(const Team& team);
 
 // Checks the call and puts it on the stream.

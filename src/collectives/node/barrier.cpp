@@ -10,9 +10,9 @@
 namespace meshmem {
 
 namespace {
-constexpr int kFlatLimit =
-    16;  // up to this many PEs, reading all lines is cheaper than log2 n rounds
-}
+// Up to this many PEs, reading all lines is cheaper than log2 n rounds.
+constexpr int kFlatLimit = 16;
+}  // namespace
 
 void sync(NodeTeam& team) {
   if (team.n <= kFlatLimit) return sync_flat(team);
@@ -32,11 +32,11 @@ void sync_dissemination(NodeTeam& team) {
   for (int round = 0; round < schedule::dissemination_rounds(team.n); ++round) {
     const int target = schedule::dissemination_target(team.n, team.me, round);
     const int source = (2 * team.me - target + team.n) % team.n;  // the PE whose target this PE is
-    signal(team.of(target).meet[parity][round], sequence);
+    publish(team.area_of(target).meet[parity][round], sequence);
     wait_until_ready(
         [&] {
-          return has_reached(team.mine().meet[parity][round].epoch.load(std::memory_order_acquire),
-                             sequence);
+          return has_reached(
+              team.my_area().meet[parity][round].epoch.load(std::memory_order_acquire), sequence);
         },
         [&] {
           return fmt::format("PE {} in round {} of {}", team.world_pe(source), round,
@@ -48,16 +48,16 @@ void sync_dissemination(NodeTeam& team) {
 
 void sync_counting(NodeTeam& team) {
   const std::uint64_t sequence = begin_operation(team);
-  TeamArea& meeting_place = team.of(0);
+  TeamArea& meeting_place = team.area_of(0);
   fuzz_schedule();
   // acq_rel: the last PE to arrive acquires what all others published by arriving. The release word
   // publishes all of it to those that wait.
   const std::uint64_t arrived =
       meeting_place.count.epoch.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (arrived == static_cast<std::uint64_t>(team.n)) {
-    meeting_place.count.epoch.store(
-        0, std::memory_order_relaxed);  // before the release, after which PEs may arrive again
-    signal(meeting_place.release, sequence);
+    // Before the release, after which PEs may arrive again.
+    meeting_place.count.epoch.store(0, std::memory_order_relaxed);
+    publish(meeting_place.release, sequence);
   } else {
     wait_until_ready(
         [&] {

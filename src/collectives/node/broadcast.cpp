@@ -12,8 +12,8 @@
 namespace meshmem {
 namespace {
 
-// Up to here the root copies once more, into its stage, and goes on. Where PEs share cores that is
-// worth more, since a root that waits for its readers gives up its core.
+// Up to this size the root goes on at once, at the price of one more copy, into its slots. That is
+// worth more where PEs share cores: a root that waits for its readers gives up its core.
 std::size_t most_message_bytes(const NodeTeam& team) {
   return team.more_pes_than_cores ? 32 * 1024 : kLinesBytes;
 }
@@ -27,7 +27,7 @@ void broadcast_message(NodeTeam& team, std::uint64_t sequence, void* dest, const
   }
   receive_message(team, sequence, dest, bytes, root);
   // The root may be ahead: fetch what comes next while the caller works.
-  if (bytes <= kLinesBytes) __builtin_prefetch(&message_line(team.of(root), sequence + 1, 0));
+  if (bytes <= kLinesBytes) __builtin_prefetch(&message_line(team.area_of(root), sequence + 1, 0));
 }
 
 void broadcast_direct(NodeTeam& team, std::uint64_t sequence, void* dest, const void* source,
@@ -35,14 +35,14 @@ void broadcast_direct(NodeTeam& team, std::uint64_t sequence, void* dest, const 
   if (team.me == root) {
     if (dest != source) copy_buffer(dest, source, bytes);
     for (int pe = 0; pe < team.n; ++pe) {
-      if (pe != root) await(team, team.of(pe).done, sequence, pe);
+      if (pe != root) await(team, team.area_of(pe).done, sequence, pe);
     }
     note_all_started(team, sequence);
     return;
   }
-  await(team, team.of(root).arrive, sequence, root);  // its source is ready
+  await(team, team.area_of(root).arrive, sequence, root);  // its source is ready
   copy_buffer(dest, team.translate(source, bytes, root), bytes);
-  signal(team.mine().done, sequence);
+  publish(team.my_area().done, sequence);
 }
 
 }  // namespace

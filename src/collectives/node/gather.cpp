@@ -13,8 +13,8 @@
 namespace meshmem {
 namespace {
 
-// Up to here blocks are messages. Larger ones are read out of the sources, which saves a copy and
-// costs a second wait: worth it unless PEs share cores.
+// Up to this size blocks are messages. Larger ones are read out of the sources, which saves a copy
+// and costs a second wait: worth it unless PEs share cores.
 std::size_t most_sent_bytes(const NodeTeam& team) {
   return team.more_pes_than_cores ? 16 * 1024 : 512;
 }
@@ -23,8 +23,8 @@ void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes
   copy_buffer(static_cast<std::byte*>(dest) + at, block, bytes);
 }
 
-// A PE's part in a collect. Others may have no source, and so cannot tell from their own where this
-// one is.
+// A PE's data in a collect, and where it is: a PE without a source could not tell that from its
+// own.
 struct Share {
   std::uint64_t bytes : 62, wanted : 2;       // wanted executors
   std::uint64_t offset : 63, in_statics : 1;  // of the source in its segment
@@ -35,7 +35,7 @@ Share share_of(const AddressMap& map, const void* source, std::size_t bytes, uns
   const Segment& segment = in_statics ? map.statics : map.heap;
   return {bytes, wanted, reinterpret_cast<std::uintptr_t>(source) - segment.base, in_statics};
 }
-// The source, at the address where this PE has its own.
+// The symmetric address of the share's source.
 const void* source_of(const AddressMap& map, const Share& share) {
   const Segment& segment = share.in_statics ? map.statics : map.heap;
   return reinterpret_cast<const void*>(segment.base + share.offset);
@@ -60,7 +60,7 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
     } else if (sent) {
       receive_message(team, sequence, static_cast<std::byte*>(dest) + at, bytes, pe);
     } else {
-      await(team, team.of(pe).arrive, sequence, pe);
+      await(team, team.area_of(pe).arrive, sequence, pe);
       copy_block(dest, at, team.translate(source, bytes, pe), bytes);
     }
   }
@@ -73,7 +73,7 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
 
 unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
                  unsigned wanted) {
-  // The lengths first; they also say that the sources are ready.
+  // The lengths come first. They also say that the sources are ready.
   const std::uint64_t sequence = begin_operation(team);
   const Share mine = share_of(*team.map, source, bytes, wanted);
   post_message(team, sequence, &mine, sizeof mine);

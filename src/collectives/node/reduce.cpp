@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions on host memory: by the algorithm that the policy chooses.
-// Invariant: every algorithm that the table gives to the host is called here. Called by dispatch
-// and by splits of teams.
+// Invariant: every algorithm that the table gives to the host is called here. Called by dispatch.
 #include <cstring>
 
 #include "collectives/policy/reduce_policy.hpp"
@@ -22,7 +21,7 @@ void reduce_by(ReduceAlgorithm algorithm, NodeTeam& team, const Reduction& op, v
 #include "device/collectives/algorithms.def"
 #undef MESHMEM_ALGORITHM
     default:
-      return;  // the policy gives none of kernels alone
+      return;  // the policy gives the host no algorithm of kernels alone
   }
 }
 #undef CASE_false

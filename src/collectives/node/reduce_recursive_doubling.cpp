@@ -36,17 +36,17 @@ void take_step(const Doubling& run, const Reduction& op, std::size_t count, int 
   const schedule::Exchange exchange = schedule::doubling_exchange(team.n, team.me, step);
   using schedule::Role;
   const std::size_t bytes = count * op.elem_bytes;
-  std::byte* mine = run.slot(team.mine(), step);
-  std::byte* result = run.slot(team.mine(), step + 1);
+  std::byte* mine = run.slot(team.my_area(), step);
+  std::byte* result = run.slot(team.my_area(), step + 1);
   if (exchange.role == Role::give || exchange.role == Role::exchange)
-    signal(run.line(team.mine(), step), run.sequence);
+    publish(run.line(team.my_area(), step), run.sequence);
   if (exchange.role == Role::idle || exchange.role == Role::give) {
     std::memcpy(result, mine, bytes);
     return;
   }
   const int partner = exchange.partner;
-  await(team, run.line(team.of(partner), step), run.sequence, partner);
-  const std::byte* theirs = run.slot(team.of(partner), step);
+  await(team, run.line(team.area_of(partner), step), run.sequence, partner);
+  const std::byte* theirs = run.slot(team.area_of(partner), step);
   if (exchange.role == Role::receive) {
     std::memcpy(result, theirs, bytes);
   } else {
@@ -59,9 +59,9 @@ void reduce_batch_by_doubling(NodeTeam& team, const Reduction& op, std::byte* de
   const Doubling run{team, begin_operation(team), slot_bytes_of(team.n)};
   reserve(team, run.sequence, kStageSlots);
   const int steps = schedule::doubling_steps(team.n);
-  std::memcpy(run.slot(team.mine(), 0), source, count * op.elem_bytes);
+  std::memcpy(run.slot(team.my_area(), 0), source, count * op.elem_bytes);
   for (int step = 0; step < steps; ++step) take_step(run, op, count, step);
-  std::memcpy(dest, run.slot(team.mine(), steps), count * op.elem_bytes);
+  std::memcpy(dest, run.slot(team.my_area(), steps), count * op.elem_bytes);
   note_all_started(team, run.sequence);
 }
 

@@ -3,8 +3,8 @@
 // Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests;
 // each PE pulls from its left neighbour and says on its `ring` line how many steps of which
 // operation it has done.
-// Invariant: a PE's share of a dest is overwritten only after its right neighbour has read what was
-// there, since what overwrites it has passed through that neighbour.
+// Invariant: a PE overwrites a share in its dest only after its right neighbour has read the old
+// data, since the new data has passed through that neighbour.
 #include <algorithm>
 #include <cstring>
 
@@ -27,9 +27,9 @@ struct Ring {
     return schedule::share(count, std::max<std::size_t>(1, kCacheLine / op.elem_bytes), team.n,
                            index);
   }
-  void say(int step) const { signal(team.mine().ring, ring_epoch(sequence, step)); }
+  void say(int step) const { publish(team.my_area().ring, ring_epoch(sequence, step)); }
   void await_step(int pe, int step) const {
-    await(team, team.of(pe).ring, ring_epoch(sequence, step), pe);
+    await(team, team.area_of(pe).ring, ring_epoch(sequence, step), pe);
   }
 };
 

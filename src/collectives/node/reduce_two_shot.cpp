@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two-shot reduction: a share for each PE, reduced straight from all sources into all dests.
-// Invariant: only the owner of a share reads that of any source. It writes the share to the dests
-// tile by tile after that tile has been read from all, so dest may be source.
+// Invariant: only its owner reads a share of the sources. The owner writes a tile to the dests
+// after it has read that tile from all sources, so dest may be source.
 #include <algorithm>
 #include <cstring>
 
@@ -17,8 +17,8 @@ void reduce_tile(const NodeTeam& team, const Reduction& op, void* dest, const vo
                  std::size_t count) {
   const std::size_t bytes = count * op.elem_bytes;
   combine_tile(team, op, dest, source, count);
-  for (int i = 1; i < team.n;
-       ++i) {  // each starts with its right neighbour, so that not all write to one PE
+  // Each PE starts with its right neighbour, so that not all write to one PE.
+  for (int i = 1; i < team.n; ++i) {
     std::memcpy(team.translate(dest, bytes, (team.me + i) % team.n), dest, bytes);
   }
 }

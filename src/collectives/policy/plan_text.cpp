@@ -144,16 +144,16 @@ std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view t
 
 std::optional<std::string> reason_against(const PlanTable& table, std::string_view architecture,
                                           int n_pes) {
-  constexpr std::string_view kMend =
+  constexpr std::string_view kAdvice =
       "make one for this job by meshmem-bench --tune --out FILE, or unset the variable";
   if (!architecture.empty() && table.architecture != architecture)
     return fmt::format("the file is for {}, and the device here is {}; {}",
-                       shown(table.architecture), shown(architecture), kMend);
+                       shown(table.architecture), shown(architecture), kAdvice);
   int most = 0;
   for (const PlanRow& row : table.rows) most = std::max(most, row.max_pes);
   if (n_pes > most)
     return fmt::format("the file has rows for up to {} PEs, and here are {}; {}", most, n_pes,
-                       kMend);
+                       kAdvice);
   return std::nullopt;
 }
 

@@ -34,7 +34,7 @@ bool adds_in_pe_order(ReduceAlgorithm algorithm) {
 }
 int most_threads(ReduceAlgorithm algorithm) { return device::row_of(algorithm).most_threads; }
 
-// In one word, which is never 0: there is a block at least.
+// A plan in one word, which is never 0: a plan has at least one block.
 std::uint64_t pack(const device::Plan& plan) {
   return static_cast<std::uint64_t>(plan.algorithm) << 32 |
          static_cast<std::uint64_t>(plan.blocks) << 16 | static_cast<std::uint64_t>(plan.threads);
@@ -64,7 +64,7 @@ void ReducePolicy::use_plan(const std::optional<device::Plan>& plan) {
   packed_plan_.store(plan ? pack(*plan) : 0, std::memory_order_relaxed);
 }
 
-// nullopt leaves it to a table.
+// nullopt: a table decides.
 std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t bytes) const {
   const bool is_large =
       bytes >= settings.ring_min_bytes.value_or(
@@ -113,7 +113,7 @@ device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {
   return find_row(kernel_rows(), bytes, n_pes)->plan;
 }
 
-// By the program, else by the environment, else by a table.
+// The program's plan, else the environment's, else a table's.
 device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
   if (const std::uint64_t word = packed_plan_.load(std::memory_order_relaxed)) return unpack(word);
   device::Plan plan = table_plan(bytes, n_pes);
@@ -150,8 +150,8 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
   return plan;
 }
 
-// By lines of 128 bytes where a reduction of a block leaves packets, as long as each block of the
-// kernel has few of them.
+// The plan by wide lines, from the size on at which a reduction is no longer one_shot, as long as
+// each block of the kernel has few lines. nullopt: another plan is better.
 std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
                                                                      int channels) const {
   constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
@@ -167,14 +167,14 @@ std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t
   return device::Plan{one_shot_wide, blocks, (threads + kLanes - 1) / kLanes * kLanes};
 }
 
-// The least bytes for each PE, where a reduction of the whole source is pulled: fewer fit into the
-// few packets that processors handle well.
+// From this many bytes for each PE on, a reduce-scatter takes the ring where a reduction of the
+// whole source is pulled. Fewer fit into the few packets that processors handle well.
 constexpr std::size_t kLeastScatteredByRing = kDevicesAreProcessors ? 1 << 10 : 0;
 
-// Around the ring if a reduction of the whole source goes there, and all blocks begin alike. In the
-// short rows of a single channel the ring's batches are shorter than those of one hop. Where two
-// PEs would reduce the whole source by wide lines, which cannot scatter, the ring wins from 1 MiB;
-// and where the whole source would be pulled.
+// Takes the ring if a reduction of the whole source takes it, or pulls (except on AMD), and if all
+// PEs' blocks are aligned alike. In the short rows of a single channel the ring's batches are
+// shorter than those of one hop. Two PEs also take the ring from 1 MiB on where the reduction would
+// be two_shot_wide, which cannot scatter.
 device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
   constexpr std::size_t kLine = 16;
   if (const auto plan = scatter_plan_of_wide_lines(bytes, n_pes, channels)) return *plan;
@@ -195,7 +195,7 @@ device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int
   return plan;
 }
 
-// Where one of those that users' kernels have is forced.
+// The limits if the settings force an algorithm that users' kernels have.
 std::optional<device::ReduceLimits> ReducePolicy::limits_by_settings() const {
   if (settings.rule == one_shot) return device::ReduceLimits{kAnySize, kAnySize};
   if (settings.rule == two_shot) return device::ReduceLimits{0, kAnySize};
@@ -204,18 +204,18 @@ std::optional<device::ReduceLimits> ReducePolicy::limits_by_settings() const {
 }
 
 device::ReduceLimits ReducePolicy::block_limits(int n_pes) const {
-  const std::size_t of_one_block = n_pes <= 2 ? 16 << 10 : 8 << 10;  // on 2 and on 4 H200
+  const std::size_t most_of_one_block = n_pes <= 2 ? 16 << 10 : 8 << 10;  // on 2 and on 4 H200
   std::size_t most = 0;
   for (const PlanRow& row : kernel_rows()) {
     if (n_pes <= row.max_pes && row.plan.algorithm == one_shot)
-      most = std::min(of_one_block, row.max_bytes);
+      most = std::min(most_of_one_block, row.max_bytes);
   }
   return {most, most};
 }
 
-// Where the table for many blocks changes. Packets have about half as many bytes of data on the
-// links as wide lines have, which users' kernels have not. By two PEs it has been measured up to 1
-// MiB.
+// The sizes at which the table for many blocks changes its algorithm. Users' kernels have packets
+// in place of wide lines. Packets carry about half as much data on the links, so limits of wide
+// lines are halved. With two PEs, two_shot has been measured up to 1 MiB.
 device::ReduceLimits ReducePolicy::grid_limits(int n_pes) const {
   device::ReduceLimits most{0, 0};
   const std::size_t most_of_two_shot = n_pes <= 2 ? 1 << 20 : kAnySize;

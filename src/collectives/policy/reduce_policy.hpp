@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By which algorithm reductions run, and kernels of them with how many blocks and threads.
+// Chooses the algorithm of a reduction; for a kernel also its number of blocks and threads.
 // Invariant: the answer depends only on what all PEs have in common. Asked by every reduction that
-// the host calls; which memory the buffers are in is for dispatch.hpp to say.
+// the host calls; dispatch.cpp looks at the memory of the buffers.
 #ifndef MESHMEM_COLLECTIVES_POLICY_REDUCE_POLICY_HPP_
 #define MESHMEM_COLLECTIVES_POLICY_REDUCE_POLICY_HPP_
 
@@ -36,23 +36,24 @@ class ReducePolicy {
  public:
   ReduceSettings settings{};  // written by start-up only
 
-  // The text of the file that MESHMEM_TUNING names. Returns what is wrong with it, or nullopt; also
-  // where it is not for these PEs and devices. By start-up, before any reduction.
+  // Takes the rows in `text`, from the file that MESHMEM_TUNING names. Returns nullopt, or what is
+  // wrong, also if the rows are not for these PEs and devices. Called by start-up, before any
+  // reduction.
   std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
                                         int n_pes);
-  // One plan for all reductions in kernels that are called from now on; nullopt gives it up. Any
+  // All reductions in kernels that are called from now on take this plan; nullopt gives it up. Any
   // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
-  // On host memory: one that the host has. Answers for small sizes without a look at the tables,
-  // which would take as long as a tenth of the reduction.
+  // For host memory: an algorithm that the host has. Small sizes need no look at the tables, which
+  // would take a tenth of the reduction's time.
   ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const {
     if (bytes <= kOneShotBytes && settings.rule.kind == ReduceRule::automatic &&
         !settings.ring_min_bytes) [[likely]]
       return ReduceAlgorithm::one_shot;
     return host_algorithm_of_tables(bytes, n_pes);
   }
-  // In a kernel of a team with `channels` channels.
+  // For a kernel of a team with `channels` channels.
   device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
   // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
   device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const;

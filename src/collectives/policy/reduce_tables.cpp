@@ -14,10 +14,10 @@ namespace {
 using Row = PlanRow;
 using enum ReduceAlgorithm;
 
-// Host memory. Measured with `./mesh bench` (docs/collectives.md): reading all is fastest as long
-// as the data fits in a few cache lines; then sharing the work wins. Ring and recursive doubling
-// win nowhere within one machine, where every PE reads every other directly; they are there for
-// what has no such reach, and to compare.
+// Host memory. Measured with `./mesh bench` (docs/collectives.md): one_shot, in which each PE reads
+// all data, is fastest as long as the data fits in a few cache lines; then two_shot wins, which
+// shares the work. Ring and recursive doubling win nowhere within one machine, where every PE reads
+// every other directly. They are there for MESHMEM_REDUCE_ALGORITHM, and to compare.
 constexpr HostRow kHostRows[] = {
     {512, 2, one_shot},
     {1024, 4, one_shot},
@@ -25,9 +25,9 @@ constexpr HostRow kHostRows[] = {
     {kAnySize, kAnyPes, two_shot},
 };
 
-// NVIDIA, measured on 2 and 4 H200 behind switches; 576 threads on 2, whose blocks have as many
-// lines. Around a ring no two PEs send to the same one at a time, which is what the switches carry
-// most of. Copy engines carry more than stores of kernels do, and begin 30 us later.
+// NVIDIA, measured on 2 and 4 H200 behind switches; with 576 threads on 2 only. Around a ring no
+// two PEs send to the same PE at a time, which suits the switches best. Copy engines carry more
+// than stores of kernels do, and begin 30 us later.
 constexpr Row kGpuRows[] = {
     {256, kAnyPes, {one_shot, 1, 64}},
     {512, kAnyPes, {one_shot, 1, 128}},
@@ -75,24 +75,25 @@ constexpr std::span<const Row> kRows = kDevicesAreProcessors ? std::span<const R
                                        : kDevicesAreAmd      ? std::span<const Row>(kAmdRows)
                                                              : std::span<const Row>(kGpuRows);
 
-// The most bytes that each of few blocks reduces.
-constexpr std::size_t kTablesBlock = 2 << 10;  // as the table says, whose small sums take no more
+// With few blocks: the most bytes that a block reduces by the table's own plan, by wide lines, and
+// around the ring.
+constexpr std::size_t kTablesBlock = 2 << 10;  // no small row of the table has more for a block
 constexpr std::size_t kWideLinesBlock = 16 << 10;
 constexpr std::size_t kRingBlock = 256 << 10;
 constexpr unsigned kLeastBlocksOfRing = 16;
 
 }  // namespace
 
-// Measured on 2 H100 with 4, 8 and 16 blocks. More lines than a block has threads for come one
-// after the other, each a trip later; `pull` needs the fewest blocks for a link.
+// Measured on 2 H100 with 4, 8 and 16 blocks. Lines beyond those that a block's threads carry at
+// once come a trip later; `pull` needs the fewest blocks for a link.
 device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
                                  unsigned blocks, bool in_pe_order) {
-  const std::size_t of_block = bytes / std::max(blocks, 1u);
+  const std::size_t block_bytes = bytes / std::max(blocks, 1u);
   const bool has_all_blocks = static_cast<unsigned>(plan.blocks) <= blocks;
-  if (has_all_blocks || of_block <= kTablesBlock) return plan;
+  if (has_all_blocks || block_bytes <= kTablesBlock) return plan;
   const auto others = static_cast<std::size_t>(std::max(n_pes - 1, 1));
-  if (of_block <= kWideLinesBlock / others) return {one_shot_wide, plan.blocks, 512};
-  if (n_pes <= 2 && !in_pe_order && blocks >= kLeastBlocksOfRing && of_block <= kRingBlock)
+  if (block_bytes <= kWideLinesBlock / others) return {one_shot_wide, plan.blocks, 512};
+  if (n_pes <= 2 && !in_pe_order && blocks >= kLeastBlocksOfRing && block_bytes <= kRingBlock)
     return {ring, plan.blocks, 256};
   return {pull, plan.blocks, 512};
 }

@@ -22,12 +22,12 @@ struct HostRow {
 
 std::span<const HostRow> host_rows();
 std::span<const PlanRow> kernel_rows();  // of the target that the library was built for
-// On NVIDIA GPUs, by no more than kFewBlocks blocks; `plan` is what the table has for any number.
-// in_pe_order: it has to add in that order.
+// The plan on NVIDIA GPUs for at most kFewBlocks blocks. `plan`: what the table has for any number.
+// in_pe_order: the algorithm must add in PE order.
 inline constexpr unsigned kFewBlocks = 32;
 device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
                                  unsigned blocks, bool in_pe_order);
-bool has_plans_for_few_blocks();  // the target that the library was built for
+bool has_plans_for_few_blocks();  // whether the library's target has them
 
 // Null if none fits.
 template <typename Row>
