@@ -398,12 +398,12 @@ TEST_F(Doctor, LooksAtTheBarsOfNvidiasGpusWithoutNvlink) {
   constexpr std::uint64_t kGib = std::uint64_t{1} << 30;
   nvml_ = NvmlAnswer{"550.54.15", 12040, {0, 0}, {{32 * kGib, 24 * kGib}, {32 * kGib, 24 * kGib}}};
   expect("GPU BAR", Verdict::ok, "large", "", "cuda");
-  nvml_->rooms[1].shown = kGib / 4;
+  nvml_->bar_sizes[1].bar = kGib / 4;
   expect("GPU BAR", Verdict::warn, "GPU 1 shows 256 of its 24576 MiB", "Resizable BAR", "cuda");
   nvml_->active_links[1] = 4;
   expect("GPU BAR", Verdict::ok, "not needed", "", "cuda");
   nvml_->active_links[1] = 0;
-  nvml_->rooms[1] = {0, 0};  // not told
+  nvml_->bar_sizes[1] = {0, 0};  // not told
   expect("GPU BAR", Verdict::ok, "not needed", "", "cuda");
 }
 
