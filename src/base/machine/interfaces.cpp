@@ -23,7 +23,7 @@
 namespace meshmem {
 namespace {
 
-// The interface of a route to 0.0.0.0; empty: there is none.
+// The interface of the default route, or "" if there is none.
 std::string interface_of_default_route() {
   std::ifstream routes("/proc/net/route");
   for (std::string line; std::getline(routes, line);) {
@@ -81,7 +81,7 @@ bool is_bridge(const std::string& name) {
   return std::filesystem::exists("/sys/class/net/" + name + "/bridge", ignored);
 }
 
-// The less the better, for a job over several machines.
+// A lower number is better for a job over several machines.
 int preference_of(const Interface& one) {
   if (one.is_loopback) return 4;
   if (one.is_virtual) return one.leads_outward ? 2 : 3;

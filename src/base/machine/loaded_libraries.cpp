@@ -16,7 +16,7 @@
 namespace meshmem {
 namespace {
 
-// Environment variables that hold while the object lives, where the user has not set them.
+// Sets environment variables that the user has not set, while the object lives.
 class Defaults {
  public:
   Defaults() = default;
@@ -35,14 +35,14 @@ class Defaults {
   std::vector<const char*> set_;
 };
 
-// UCX's plugins for what this machine has not or meshmem does not use: each costs a start as much
-// as all that it needs, the drivers of InfiniBand the most.
+// UCX's plugins that this machine or meshmem cannot use. Each slows start-up as much as all that
+// meshmem needs, the drivers of InfiniBand most.
 const char* needless_plugins() {
   return has_rdma() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
 }
 
 void add_defaults_of_ucx(Defaults& defaults, bool debug) {
-  defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and its like
+  defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and other faults
   defaults.add("UCX_DEBUG_SIGNO", "0");       // nor of SIGHUP
   defaults.add("UCX_MEM_EVENTS", "n");        // mmap and free stay the C library's
   defaults.add("UCX_VFS_ENABLE", "n");        // no thread that shows UCX's objects as files
@@ -98,8 +98,8 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   Defaults defaults;
   add_defaults_of_ucx(defaults, debug);
   const std::string name = fmt::format("libmeshmem_{}.so", network);
-  // Lazily: UCX has thousands of calls that no job makes. The library's own are looked up all the
-  // same, as it is linked.
+  // Lazily: UCX has thousands of calls that no job makes. The loader still looks up the library's
+  // own calls at once, as it was linked with -z now.
   void* library = dlopen(place_of_library(name).c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) *error = missing(network, name, last_loader_error());
   return library;
