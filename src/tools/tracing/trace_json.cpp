@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process of the viewer is a PE, a thread one of its threads. One event a line.
+// Viewers show a PE as a process, and its tracks as threads. One event a line.
 // Invariant: the file has its name only once it is whole.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ class JsonFile {
     }
   }
 
-  // Of those that the PE has taken. Viewers leave out metadata that they do not know.
+  // How often the PE has taken each slow way. Viewers leave out metadata that they do not know.
   void write_slow_ways(std::size_t pe, const PartHeader& header) {
     has_argument_ = false;
     for (std::size_t i = 0; i < std::size(kSlowWays); ++i) {
@@ -151,7 +151,7 @@ class JsonFile {
     else
       add_argument(name, "{}", span.widened(value));
   }
-  // And since that call began: with one core for both, the time to wake up.
+  // Names that call, and the time since it began: if both share one core, the time to wake up.
   void add_cause(const Span& span) {
     const Span& cause = timeline_.spans[span.cause];
     add_argument("ended_by", "\"{}\"", cause.what().name);
@@ -258,7 +258,7 @@ class JsonFile {
       add_argument("root", "\"PE {}\"", span.record->pe);
   }
 
-  // From the begin of the call that ended a wait to just before the wait's end.
+  // From the begin of the call that ended a wait to just before the end of the wait.
   void write_arrow(std::size_t number) {
     const Span& wait = timeline_.spans[number];
     const Span& cause = timeline_.spans[wait.cause];
