@@ -148,12 +148,14 @@ std::vector<Interface> interfaces_up() {
 }
 
 std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most) {
-  std::vector<in6_addr> wished, others, own;
+  std::vector<in6_addr> of_interface, others, of_loopback;
   for (const auto& [name, flags, address] : list_addresses()) {
-    if (name == interface) wished.push_back(as_ipv6(address));
-    ((flags & IFF_LOOPBACK) != 0 ? own : others).push_back(as_ipv6(address));
+    if (name == interface) of_interface.push_back(as_ipv6(address));
+    ((flags & IFF_LOOPBACK) != 0 ? of_loopback : others).push_back(as_ipv6(address));
   }
-  std::vector<in6_addr>& found = !wished.empty() ? wished : !others.empty() ? others : own;
+  std::vector<in6_addr>& found = !of_interface.empty() ? of_interface
+                                 : !others.empty()     ? others
+                                                       : of_loopback;
   if (found.size() > most) found.resize(most);
   return found;
 }

@@ -64,8 +64,8 @@ std::string last_loader_error() {
   return text != nullptr ? text : "no reason given";
 }
 
-std::string missing(const std::string& network, const std::string& name,
-                    const std::string& reason) {
+std::string why_missing(const std::string& network, const std::string& name,
+                        const std::string& reason) {
   // The loader names the file that it did not find: the library itself or one that it needs.
   if (reason.rfind(name + ":", 0) == 0) {
     return fmt::format(
@@ -101,7 +101,7 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   // Lazily: UCX has thousands of calls that no job makes. The loader still looks up the library's
   // own calls at once, as it was linked with -z now.
   void* library = dlopen(place_of_library(name).c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) *error = missing(network, name, last_loader_error());
+  if (library == nullptr) *error = why_missing(network, name, last_loader_error());
   return library;
 }
 

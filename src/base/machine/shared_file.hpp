@@ -18,7 +18,7 @@ namespace meshmem {
 inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
 
 // The size of the largest pages, which 64-bit Arm may have. A part of a file that is mapped on its
-// own begins at a multiple of it, so files are laid out alike whatever size pages have.
+// own begins at a multiple of it, so the layout of files does not depend on the size of pages.
 inline constexpr std::size_t kLargestPage = std::size_t{64} << 10;
 
 // The least multiple of `unit` that is not below `bytes`.

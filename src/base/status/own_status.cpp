@@ -33,11 +33,11 @@ namespace {
 
 StatusBoard board;  // written before own_pe
 std::atomic<PeStatus*> own_pe{nullptr};
-std::atomic<nlink_t> threads_at_start = 0;  // 0: other threads may belong to the PE
+std::atomic<nlink_t> links_when_alone = 0;  // 0: other threads may belong to the PE
 
 // The links of /proc/self/task: one for each thread, and the two that each folder has. 0 if
 // unknown.
-nlink_t count_threads() {
+nlink_t count_task_links() {
   struct stat about {};
   const bool is_counted = stat("/proc/self/task", &about) == 0 && about.st_nlink > 2;
   return is_counted ? about.st_nlink : 0;
@@ -166,19 +166,19 @@ void set_phase(PePhase phase) {
     pe->phase.store(phase, std::memory_order_relaxed);
 }
 
-bool has_one_thread() { return count_threads() == 3; }
+bool has_one_thread() { return count_task_links() == 3; }
 
 void note_only_thread(bool is_only) {
   // A child shares the PE's symmetric memory, so it may act for the PE.
   [[maybe_unused]] static const int once =
       pthread_atfork([] { note_only_thread(false); }, nullptr, nullptr);
-  threads_at_start = is_only ? count_threads() : 0;
+  links_when_alone = is_only ? count_task_links() : 0;
   note_whether_alone();
 }
 
 void note_whether_alone() {
   if (PeStatus* const own = own_pe.load(std::memory_order_acquire))
-    own->is_alone = threads_at_start != 0 && count_threads() == threads_at_start;
+    own->is_alone = links_when_alone != 0 && count_task_links() == links_when_alone;
 }
 
 // A wait looks before it writes what it waits for. So a wait that has written twice since

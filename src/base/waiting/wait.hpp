@@ -83,6 +83,7 @@ class Backoff {
   unsigned rounds_ = 0;
   static constexpr unsigned kFirstNapUs = 20;
   unsigned nap_us_ = kFirstNapUs;
+  // Waits on a core of its own, and takes in what other machines send.
   const bool answers_ = progress_of_waits != nullptr && wait_policy.polls > 1;
   std::uint32_t arrivals_ = arrivals_of_waits.load(std::memory_order_relaxed);
   bool napping_ = false;

@@ -152,7 +152,7 @@ class Causes {
 
   // ---- Variables
 
-  static bool is_in_vain(const Span& wait) {
+  static bool is_failed_test(const Span& wait) {
     const Record& record = *wait.record;
     return wait.what().tests && (!record.has_result || record.source == 0 ||
                                  (has_op(wait, "_any") && record.source == SIZE_MAX));
@@ -175,7 +175,7 @@ class Causes {
   }
 
   void find_store(Span& wait) {
-    if (!wait.is_finished || is_in_vain(wait)) return;
+    if (!wait.is_finished || is_failed_test(wait)) return;
     const Update* last = nullptr;
     for (const Variable& variable : variables_of(wait)) {
       const auto found = stores_.find(variable);

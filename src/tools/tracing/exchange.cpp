@@ -193,9 +193,9 @@ bool gather_parts(const TraceJob& job, int fd, UseParts* use, std::string& error
     serve(desk, fd);
   }
   pshmem_team_sync(SHMEM_TEAM_WORLD);
-  const bool is_well = pshmem_uint64_g(&desk.ready, 0) == 1;
+  const bool is_joined = pshmem_uint64_g(&desk.ready, 0) == 1;
   pshmem_free(made);
-  return is_well;
+  return is_joined;
 }
 
 }  // namespace meshmem::tracing

@@ -84,7 +84,7 @@ ChunkHeader* add_window() {
 }
 
 // Writes a full window to a chunk of its own and empties it. False: it stays as it is, full.
-bool empty(ChunkHeader* window) {
+bool try_flush_window(ChunkHeader* window) {
   const std::optional<std::size_t> begin = next_chunk();
   if (!begin) return false;
   if (pwrite(part.fd, window, kChunkBytes, static_cast<off_t>(*begin)) != kChunkBytes) {
@@ -137,7 +137,7 @@ Record* take_slowly(Track& track) {
   if (part.fd < 0) return &record_of_nobody;
   const bool has_window = track.part == parts;
   ChunkHeader* window = has_window ? reinterpret_cast<ChunkHeader*>(track.first) - 1 : add_window();
-  if (!window || (has_window && !empty(window))) {
+  if (!window || (has_window && !try_flush_window(window))) {
     ++part.header->left_out;
     return &record_of_nobody;
   }

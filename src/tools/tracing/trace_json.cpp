@@ -54,7 +54,7 @@ class JsonFile {
     if (is_after_first_) add("\n");
     add("]}}\n");
     flush();
-    return is_well_;
+    return is_written_;
   }
 
  private:
@@ -63,7 +63,7 @@ class JsonFile {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
   void flush() {
-    is_well_ = is_well_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size();
+    is_written_ = is_written_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size();
     text_.clear();
   }
   void begin_event() {
@@ -278,7 +278,7 @@ class JsonFile {
   std::FILE* file_;
   std::int64_t begin_ns_ = 0;
   fmt::memory_buffer text_;
-  bool is_after_first_ = false, has_argument_ = false, is_well_ = true;
+  bool is_after_first_ = false, has_argument_ = false, is_written_ = true;
 };
 
 }  // namespace
@@ -287,9 +287,9 @@ bool write_json(const Timeline& timeline, const std::string& path) {
   const std::string unfinished = path + ".unfinished";
   std::FILE* file = std::fopen(unfinished.c_str(), "w");
   if (!file) return false;
-  bool is_well = JsonFile(timeline, file).write();
-  is_well = std::fclose(file) == 0 && is_well;
-  if (is_well && std::rename(unfinished.c_str(), path.c_str()) == 0) return true;
+  bool is_written = JsonFile(timeline, file).write();
+  is_written = std::fclose(file) == 0 && is_written;
+  if (is_written && std::rename(unfinished.c_str(), path.c_str()) == 0) return true;
   const int error = errno;
   unlink(unfinished.c_str());
   errno = error;
