@@ -17,7 +17,7 @@ namespace meshmem {
 void open_standard_descriptors();
 
 // Flushes standard output; called once, last. Returns `status`, or nonzero if text was lost. Then
-// `program` says so on standard error, except where a pipe's reader has left.
+// a line that begins with `program` says why, unless the reader of a pipe has left.
 int close_standard_output(const char* program, int status);
 
 // Captures what this process writes to a standard descriptor for a while: PMIx prints pages of text

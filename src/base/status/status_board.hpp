@@ -51,7 +51,7 @@ struct WaitSeen {
   std::string what;
   std::string caller;  // empty: not known
 };
-// False: nobody has written to the row, or somebody is writing.
+// False: the row is empty, or is being written.
 bool read_row(const WaitRow& row, WaitSeen& seen);
 
 enum class PePhase : std::uint32_t { silent, starting, running, finalized };
@@ -66,7 +66,7 @@ struct alignas(kStatusPage) PeStatus {
   std::atomic<std::uint32_t> ended;       // 0: not yet; else 1 + what waitpid said
   std::atomic<std::uint32_t> rowless;     // waits under way that found no free row
   std::atomic<std::uint32_t> number;      // of the PE, + 1; 0: its place on the board
-  std::atomic<std::uint64_t> waits_done;  // of those that were shown here
+  std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
   alignas(256) std::array<WaitRow, kRowsOfPe> rows;
 

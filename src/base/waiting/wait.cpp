@@ -46,7 +46,7 @@ constexpr unsigned kShortNapUs = 100;
 thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 
 // A wait says again what it waits for, since that may change. After a second it also says where the
-// program has called. The first time in a process that reads the program's debug information.
+// program has called. The first look-up in a process reads the program's debug information.
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
 constexpr auto kNamesCaller = std::chrono::seconds(1);
 

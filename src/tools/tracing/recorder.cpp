@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part file. Each thread has one mapped chunk, its window, with its latest calls. A full window
-// is written to another chunk and used again. So a thread stays in the same few pages, and its last
-// calls are in the file however it ends.
+// The part file. Each thread or stream has one mapped chunk, its window, with its latest calls. A
+// full window is written to another chunk and used again. So a thread stays in the same few pages,
+// and its last calls are in the file however it ends.
 // Invariant: room on the disk is taken before it is used: a full disk ends the trace, not the
 // program.
 #include "tools/tracing/recorder.hpp"
