@@ -6,13 +6,13 @@
 //
 // Each copy is a PE ("processing element"). PEs are numbered from 0, and share no variables by
 // themselves: the next example shows how one PE reaches into the memory of another. They run at the
-// same time, so that their lines come in any order.
+// same time, so their lines come in any order.
 
 #include <shmem.h>
 #include <stdio.h>
 
 int main(void) {
-  shmem_init();  // before it there is no shmem_ routine to call; all PEs call it
+  shmem_init();  // all PEs call it, before they call other shmem_ routines
 
   char library[SHMEM_MAX_NAME_LEN];
   shmem_info_get_name(library);

@@ -25,8 +25,8 @@ int main(void) {
   long letter[kNumbers] = {10L * me + 1, 10L * me + 2, 10L * me + 3};
   shmem_long_put(inbox, letter, kNumbers, right);
 
-  // A put returns before its data has arrived, and its target is not told. The barrier does both:
-  // all puts are complete, on all PEs.
+  // A put may return before its data has arrived, and does not tell the target PE. After the
+  // barrier all puts are complete, and all PEs know it.
   shmem_barrier_all();
 
   printf("PE %d of %d: PE %d sent me %ld %ld %ld\n", me, n, left, inbox[0], inbox[1], inbox[2]);

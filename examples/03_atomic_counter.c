@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Atomics: PEs share out work among themselves with a counter that lives on PE 0. Whoever is free
-// takes the next task, so that a slow PE does less and none waits for another. The work is to count
-// the prime numbers below a million, a thousand numbers a task.
+// Atomics: PEs share out work among themselves with a counter that lives on PE 0. A PE that is free
+// takes the next task, so a slow PE does fewer tasks and none waits for another. The work is to
+// count the prime numbers below a million, a thousand numbers a task.
 // Run it:
 //   oshcc 03_atomic_counter.c -o counter && oshrun -n 4 ./counter
 
@@ -32,7 +32,7 @@ int main(void) {
   shmem_init();
 
   // fetch_inc gets the counter's value and adds 1 to it in one indivisible step: no two PEs get the
-  // same task. PE 0 must do it this way too; a plain next_task++ of its own could lose a step.
+  // same task. PE 0 must do it this way too; a plain next_task++ of its own could lose an addition.
   long done = 0;
   for (;;) {
     long task = shmem_long_atomic_fetch_inc(&next_task, 0);

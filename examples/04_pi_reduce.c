@@ -24,7 +24,7 @@ static double area_of_my_strips(long strips) {
   return sum / (double)strips;
 }
 
-// The number in `text`, or 0 if there is none that is above 0.
+// The number in `text`, or 0 if it is not a number above 0.
 static long positive_number(const char* text) {
   char* end;
   long number = strtol(text, &end, 10);
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   int me = shmem_my_pe();
 
   long strips = argc < 2 ? 10000000 : argc == 2 ? positive_number(argv[1]) : 0;
-  if (strips == 0) {  // so it is on every PE: all leave, one says why
+  if (strips == 0) {  // the same on every PE: all leave, one says why
     if (me == 0) fprintf(stderr, "04_pi_reduce: give one number of strips, at least 1\n");
     shmem_finalize();
     return 2;
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   my_part = area_of_my_strips(strips);
   shmem_double_sum_reduce(SHMEM_TEAM_WORLD, &total, &my_part, 1);
 
-  // Every PE has the total; it is enough that one says so.
+  // Every PE has the total; it is enough that one prints it.
   if (me == 0) {
     const double pi = 3.14159265358979323846;
     printf("pi is about %.12f (off by %.1e): %ld strips on %d PEs\n", total,

@@ -69,8 +69,8 @@ std::vector<Input> measure(const std::vector<std::string>& paths) {
 
 using Counts = std::unordered_map<std::string, uint64_t>;
 
-// Counts the words of one file that begin at one of the bytes [begin, end). The last of them may
-// go on after `end`; one that begins before `begin` is the business of whoever has that byte.
+// Counts the words of one file that begin at one of the bytes [begin, end). The last of them may go
+// on after `end`. A word that begins before `begin` is counted by the PE that has that byte.
 void count_words(std::ifstream& file, uint64_t begin, uint64_t end, Counts& counts) {
   bool before = false;  // is the byte before `position` a letter?
   if (begin > 0) {
@@ -126,7 +126,7 @@ Counts count_my_share(const std::vector<Input>& inputs) {
 // An array that is spread over the PEs: each has `part` elements of it. Index i counts through all.
 template <typename T>
 struct Spread {
-  T* mine;  // this PE's part; symmetric, so that it stands for the parts of the others too
+  T* mine;  // this PE's part; symmetric, so it also names the other PEs' parts
   uint64_t part;
 
   int pe(uint64_t i) const { return static_cast<int>(i / part); }

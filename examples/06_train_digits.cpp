@@ -9,7 +9,7 @@
 // by the same sums; so no PE ever has to send its model to another.
 
 // The number of PEs only changes the order of additions, and so the last digits of the losses. With
-// MESHMEM_DETERMINISTIC=1 not even that: see GradientSum.
+// MESHMEM_DETERMINISTIC=1 it changes nothing: see GradientSum.
 
 #include <shmem.h>
 
@@ -43,7 +43,7 @@ bool deterministic() {
 //
 // Normally a PE adds up its own blocks in one row, and a reduction adds the PEs' rows. Floating
 // point sums depend on the order, and here it depends on which PE has which blocks. In
-// deterministic mode each block has a row of its own, which is zero on all PEs but one. To add
+// deterministic mode each block has a row of its own, which is zero on all PEs but one. Adding
 // zeros changes nothing, so the reduction only brings the rows together, and all PEs add them in
 // the same order.
 class GradientSum {
@@ -57,9 +57,9 @@ class GradientSum {
 
   float* row_of_block(std::size_t block) { return mine_ + block % rows_ * width_; }
 
-  // The sum, until the next but one call. Reductions take turns with two arrays: a PE that is ahead
-  // may begin the next one while this PE still reads the result of the last. It cannot be further
-  // ahead, as no reduction ends without the part of every PE.
+  // Returns the sum, valid until the next call but one. Reductions take turns with two arrays: a PE
+  // that is ahead may begin the next one while this PE still reads the result of the last. It
+  // cannot be further ahead, as no reduction ends without the part of every PE.
   const float* add_up() {
     const auto start = Clock::now();
     float* sum = sums_[calls_++ % 2];
@@ -128,7 +128,7 @@ class Training {
   }
 
   // Images begin .. end - 1 of the epoch, where blocks take turns: image i is in block i % kBlocks.
-  // The loss travels behind the gradient, as one more number to add.
+  // The loss follows the gradient, as one more number to add.
   double train_batch(std::size_t begin, std::size_t end) {
     sum_.clear();
     for (std::size_t i = begin; i < end; ++i) {

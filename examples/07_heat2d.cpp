@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Heat spreads in a plate: a grid of cells, cut into bands of rows, one for each PE. In each step a
-// PE needs the row next to its band from both neighbours ("halo"); they put it there, with a signal
-// that says it has arrived. No barrier is needed. Writes a picture of the last state.
+// PE needs the row next to its band from both neighbours (its "halo"). They put the row there, with
+// a signal that says that it has arrived. No barrier is needed. Writes a picture of the last state.
 // Run it:
 //   oshc++ -O2 07_heat2d.cpp arguments.cpp -o heat2d && oshrun -n 4 ./heat2d
 //
@@ -46,7 +46,7 @@ class Plate {
     receive_halos();
     if (last >= 0) update_row(0);
     if (last > 0) update_row(last);
-    shmem_quiet();  // the rows that were sent may be overwritten: the next step does so
+    shmem_quiet();  // the sent rows have arrived: the next step overwrites them here
     ++steps_;
   }
 
@@ -75,11 +75,11 @@ class Plate {
   // Row r of a PE's band. Row -1 and the one after the last are the halo.
   double* row(double* state, long r) const { return state + (r + 1) * width_; }
 
-  // My outer rows into the halos of my neighbours. Their number of the step is the signal: it only
-  // grows, so nobody has to set it back.
+  // Puts my outer rows into the halos of my neighbours. The signal is the number of the step, from
+  // 1 on: it only grows, so nobody has to set it back.
   //
   // A neighbour that is one step behind still reads the halo of the other state. It cannot be two
-  // behind: what it sent for this step was needed to get here.
+  // behind: this PE needed its rows of the step before to get here.
   void send_halos() {
     const auto cells = static_cast<std::size_t>(width_);
     const auto signal = static_cast<std::uint64_t>(steps_ + 1);
@@ -93,8 +93,8 @@ class Plate {
     }
   }
 
-  // Waits for the neighbours' rows. No heat passes the edges of the plate: behind them is a copy of
-  // the row before them.
+  // Waits for the neighbours' rows. No heat passes the edges of the plate: there the halo is a copy
+  // of the plate's outermost row.
   void receive_halos() {
     const auto signal = static_cast<std::uint64_t>(steps_ + 1);
     const auto bytes = static_cast<std::size_t>(width_) * sizeof(double);
@@ -126,7 +126,7 @@ class Plate {
   int above_;
   int below_;
   long steps_ = 0;
-  double* states_[2];       // symmetric, as is the next one
+  double* states_[2];       // symmetric, as is arrived_
   std::uint64_t* arrived_;  // for each side, the last step whose halo is here
 };
 

@@ -6,10 +6,10 @@
 //   oshc++ -shared -fPIC 08_count_calls.cpp -o libcount_calls.so
 //   oshrun -n 4 -x LD_PRELOAD=$PWD/libcount_calls.so ./prog
 
-// Every routine shmem_x has a twin pshmem_x (pshmem.h). The loader finds the shmem_ names here
+// Every routine shmem_x has a twin pshmem_x (pshmem.h). The loader finds the shmem_ functions here
 // first; each counts, and calls its twin. They are made from the tables that shmem.h is made from,
-// so none is forgotten. Within the program shmem_pcontrol(0) stops the counting and
-// shmem_pcontrol(1) goes on.
+// so none is forgotten. In the program shmem_pcontrol(0) stops the counting and shmem_pcontrol(1)
+// goes on with it.
 // Invariant: a call of the program is counted once. The tool itself calls the twins, and meshmem
 // calls no shmem_ name.
 
@@ -69,7 +69,8 @@ void note_call(size_t bytes, int level) {
 
 // ---------------------------------------------------------------- 3. The table, at the end
 
-// The sum over all PEs, in symmetric memory: that of a preloaded library is not.
+// The sum over all PEs is made in the symmetric heap: variables of a preloaded library are not
+// symmetric.
 void print_table() {
   auto* sums = static_cast<uint64_t*>(
       pshmem_malloc_with_hints(2 * kRoutines * sizeof(uint64_t), SHMEMX_MALLOC_HOST));
@@ -96,8 +97,8 @@ void print_table() {
 
 // ---------------------------------------------------------------- 4. How many bytes a call names
 
-// The tables name parameters alike everywhere. A wrapper below reads these names: its own
-// parameters where it has such, and else these.
+// The tables have the same names for the same parameters. A wrapper below reads these names: each
+// is its own parameter if it has one of that name, and otherwise the constant here.
 struct Nobody {};
 [[maybe_unused]] constexpr Nobody pe, team, PE_size;
 [[maybe_unused]] constexpr size_t nelems = 1, nreduce = 1, bsize = 1, nblocks = 1;

@@ -27,7 +27,7 @@ int main() {
   // Symmetric memory of the GPUs. "inbox" names the inbox of whichever PE a put is given.
   auto* inbox =
       static_cast<int*>(shmem_malloc_with_hints(kNumbers * sizeof(int), SHMEMX_MALLOC_DEVICE));
-  if (inbox == nullptr) {  // on all PEs, then
+  if (inbox == nullptr) {  // then it is so on all PEs
     if (me == 0) fprintf(stderr, "10_kernel_put: no GPU memory for the PEs to share\n");
     shmem_finalize();
     return 1;

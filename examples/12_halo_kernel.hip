@@ -21,8 +21,8 @@ namespace {
 
 // --------------------------------------------------------------------------- 1. Data of the kernel
 
-// Handed to the kernel by value. Blocks wait for each other, so those of all PEs must be of the
-// same number and run at the same time.
+// Handed to the kernel by value. Blocks wait for each other, so all PEs must have equally many, and
+// all must run at the same time.
 struct Plate {
   long width;
   long blocks;             // of each PE
@@ -47,8 +47,8 @@ struct Plate {
 
 // --------------------------------------------------------------------------------- 2. The kernel
 
-// Rows first .. last - 1, by all threads of the block. No heat passes the edges of the plate:
-// behind them is as good as a copy of the row before them.
+// Rows first .. last - 1, by all threads of the block. No heat passes the edges of the plate, as if
+// a copy of the outermost row lay behind them.
 __device__ void update_rows(const Plate& plate, long step, long band, long first, long last) {
   const long width = plate.width;
   const bool at_top = band == 0;
@@ -66,8 +66,8 @@ __device__ void update_rows(const Plate& plate, long step, long band, long first
 
 // Steps first_step .. last_step - 1.
 //
-// A halo may come while the neighbour still computes the step before: that reads the other state.
-// It cannot be two steps behind: what it sent for this step was needed to get here.
+// A halo may come while its receiver still computes the step before, which reads the other state.
+// It cannot come two steps early: its sender needed the receiver's rows of the step before.
 __global__ void __launch_bounds__(1024) spread_heat(Plate plate, long first_step, long last_step) {
   const long band = shmem_my_pe() * plate.blocks + static_cast<long>(blockIdx.x);
   const long rows = plate.bands.rows(band);
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(1024) spread_heat(Plate plate, long first_step
 
 // --------------------------------------------------------------------------------- 3. The host
 
-// Where the host keeps a copy of this PE's bands in one state.
+// A copy on the host of this PE's bands in one state.
 class HostCopy {
  public:
   explicit HostCopy(const Plate& plate)

@@ -5,7 +5,7 @@
 // are added with shmemx_float_sum_reduce_on_stream. Run it:
 //   oshhip -O2 13_train_digits_gpu.hip arguments.cpp -o train && oshrun -n 4 ./train
 
-// A step of the training is a row of kernels with the reduction among them. It is captured once
+// A step of the training is a sequence of kernels with the reduction among them. It is captured
 // into a graph, and then the host only says "again": where a step takes microseconds, launching its
 // parts one by one would cost more than the work.
 //
@@ -198,7 +198,7 @@ class Training {
   int* order_ = nullptr;
   Images held_out_{};
   float* held_out_active_ = nullptr;
-  int* right_ = nullptr;       // symmetric: this PE's, and all PEs'
+  int* right_ = nullptr;       // symmetric: of this PE, and of all PEs
   float* gradient_ = nullptr;  // symmetric, of this PE's images
   hipStream_t stream_ = nullptr;
   hipGraphExec_t steps_[2] = {};

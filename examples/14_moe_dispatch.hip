@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Mixture of experts: a layer of a network that consists of many small ones ("experts"), of which
-// each token uses two. The experts are spread over the GPUs, so tokens travel to those that they
-// need, and the results travel back. Kernels send both themselves, as soon as there is something.
+// each token uses two. The experts are spread over the GPUs, so tokens travel to the experts that
+// they need, and the results travel back. Kernels send both themselves, as soon as they have them.
 // Run it:
 //   oshhip -O2 14_moe_dispatch.hip arguments.cpp -o moe && oshrun -n 4 ./moe --tokens 256
 
@@ -13,7 +13,7 @@
 //              each result back to where its token came from
 //   combine    waits until all experts have answered, and adds the results of each token
 //
-// Nobody tells in advance how many tokens come from where: the list says it when it arrives. All
+// No PE knows in advance how many tokens come from where: the list says it when it arrives. All
 // numbers are small whole ones, so that sums are exact in any order, and the results are compared
 // with those of a plain loop on the host, bit by bit.
 
@@ -28,7 +28,7 @@ constexpr int kChoices = 2;  // experts for each token
 
 // ------------------------------------------------------------------------- 1. Tokens and experts
 
-// These make up what a network would have learned, on the host and in kernels.
+// These stand for what a network would have learned, the same on the host and in kernels.
 __host__ __device__ inline unsigned scramble(unsigned a, unsigned b, unsigned c) {
   unsigned hash = a * 0x9e3779b1u ^ b * 0x85ebca77u ^ c * 0xc2b2ae3du;
   hash ^= hash >> 15;
@@ -63,19 +63,19 @@ struct Layer {
   int width;          // of each token
   int experts;        // on all PEs
   int local_experts;  // on each PE
-  int choices;        // kChoices, or 1 if there is but one expert
+  int choices;        // kChoices, or 1 if there is only one expert
 
   const float* weights;  // of the local experts: width x width each, [from][to]
   float* token;          // of this PE: [token][width]
   float* result;         // of this PE: [token][width]
 
   // Symmetric. For each local expert and PE: the tokens from there, the list (how many there are,
-  // then which answer of that PE each is), and the last round whose list is here.
+  // then the number of each one's answer on that PE), and the last round whose list is here.
   float* inbox;
   int* list;
   std::uint64_t* list_arrived;
-  // Symmetric. Answer token * choices + choice to each of this PE's tokens; and how many experts
-  // have sent all of theirs, counted on from round to round.
+  // Symmetric. The answers to this PE's tokens, by token * choices + choice; and how often experts
+  // have sent all their answers, counted on from round to round.
   float* answer;
   std::uint64_t* experts_done;
 
@@ -101,7 +101,7 @@ __global__ void make_tokens(Layer layer, unsigned first_token) {
   }
 }
 
-// The block of an expert looks through all choices, a wave at each, and sends what is the expert's.
+// The block of an expert looks through all choices, a wave at each, and sends the expert's tokens.
 __global__ void dispatch(Layer layer, unsigned first_token, std::uint64_t round) {
   __shared__ int count;
   const int expert = static_cast<int>(blockIdx.x);
@@ -127,8 +127,9 @@ __global__ void dispatch(Layer layer, unsigned first_token, std::uint64_t round)
                               static_cast<std::size_t>(layer.width), theirs);
   }
 
-  // The signal that comes with the list tells of the list only. The tokens, which many threads have
-  // put, must be there before: each thread sees to its own, and the block waits for all of them.
+  // The signal that comes with the list vouches for the list only. The tokens, which many threads
+  // have put, must arrive before: each thread orders its own puts, and the block waits for all
+  // threads.
   shmemx_fence_block();
   __syncthreads();
   if (threadIdx.x == 0) list[0] = count;
@@ -164,8 +165,8 @@ __global__ void compute(Layer layer, std::uint64_t round) {
   if (threadIdx.x == 0) shmem_signal_add(layer.experts_done, 1, mine);
 }
 
-// Nothing of the next round can come too early: others send it when they have all answers of this
-// one, and answers are for tokens that this PE sends after it has combined these.
+// Nothing of the next round can come too early. Others send its tokens when they have all answers
+// of this round. Answers are for tokens that this PE sends after it has combined these.
 __global__ void combine(Layer layer, std::uint64_t round) {
   shmemx_signal_wait_until_block(layer.experts_done, SHMEM_CMP_GE,
                                  round * static_cast<std::uint64_t>(layer.experts));

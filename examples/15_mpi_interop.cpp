@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MPI and meshmem in one program, as when a code written for MPI is moved over piece by piece. Data
-// on the GPUs goes to the next rank up to three times. It goes by MPI by way of the hosts, by an
-// MPI that takes buffers of GPUs from GPU to GPU, and by one put. All have to give the same. Run
-// it:
+// on the GPUs goes to the next rank in up to three ways: by MPI through the hosts, by MPI from GPU
+// to GPU, and by one put. An MPI that does not take memory of GPUs has only the first. All have to
+// give the same. Run it:
 //   oshhip 15_mpi_interop.cpp -o interop $(mpicc --showme:compile) $(mpicc --showme:link)
 //   oshrun -n 4 ./interop
 
 // One launcher starts both libraries, which ask it who they are: oshrun (for Open MPI 4) or the
 // mpirun of the MPI. Either library may be initialized first. Rank and PE have the same number, but
-// nothing promises that for other launchers, so a program should say so if it relies on it, as this
-// one does.
+// nothing promises that for other launchers, so a program that relies on it should check it, as
+// this one does.
 
 // Without the C++ interface that MPI has given up: these are for Open MPI and for MPICH.
 #define OMPI_SKIP_MPICXX 1
@@ -42,7 +42,7 @@ void check(hipError_t result, const char* what) {
   if (result != hipSuccess) fail(what, hipGetErrorString(result));
 }
 
-// How many numbers to send; 0 if the arguments are not that.
+// How many numbers to send; 0 if the arguments are wrong.
 int read_arguments(int argc, char** argv) {
   if (argc == 1) return 1 << 20;
   char* end = nullptr;
@@ -55,7 +55,7 @@ using Numbers = std::vector<double>;
 
 std::size_t bytes_of(const Numbers& numbers) { return numbers.size() * sizeof(double); }
 
-// Whether GPUs are processors here (MESHMEM_TARGET=cpu), whose memory is as good as any to MPI.
+// Whether GPUs are processors here (MESHMEM_TARGET=cpu): any MPI takes the memory of these.
 bool are_gpus_processors() {
   int device = 0;
   hipDeviceProp_t properties{};
@@ -64,8 +64,8 @@ bool are_gpus_processors() {
   return std::strcmp(properties.gcnArchName, "cpu") == 0;
 }
 
-// Whether MPI takes addresses of GPU memory. Open MPI can say so, and others that have its calls;
-// an MPI that does not say it is given none.
+// Whether MPI takes addresses of GPU memory. Open MPI can say so, and others that have its calls.
+// An MPI that does not say so gets none.
 bool mpi_takes_gpu_memory() {
   bool does = are_gpus_processors();
 #if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
@@ -83,7 +83,7 @@ void send_by_mpi(double* received, const double* outbox, int count, int right, i
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// From my GPU to my host, from there to the host of `right`; what came from `left` to my GPU.
+// From my GPU to my host, from there to the host of `right`; and from my host to my GPU what came.
 void send_by_hosts(double* received, const double* outbox, int count, int right, int left) {
   Numbers going(static_cast<std::size_t>(count)), coming(going.size());
   check(hipMemcpy(going.data(), outbox, bytes_of(going), hipMemcpyDeviceToHost), "copy to host");
@@ -92,10 +92,10 @@ void send_by_hosts(double* received, const double* outbox, int count, int right,
   check(hipMemcpy(received, coming.data(), bytes_of(coming), hipMemcpyHostToDevice), "copy to GPU");
 }
 
-// The same, from GPU to GPU.
+// By one put, from GPU to GPU.
 void send_by_put(double* inbox, const double* outbox, int count, int right) {
   shmem_double_put(inbox, outbox, static_cast<std::size_t>(count), right);
-  shmem_barrier_all();  // what the others have put has arrived
+  shmem_barrier_all();  // all puts of the others have arrived
 }
 
 Numbers read(const double* on_gpu, int count) {
@@ -127,7 +127,7 @@ int exchange(int count) {
   double* by_mpi = allocate(count);
   double* by_put = allocate(count);
   if (outbox == nullptr || by_hosts == nullptr || by_mpi == nullptr || by_put == nullptr) {
-    // On all PEs, then.
+    // Then it is so on all PEs.
     if (me == 0) std::fprintf(stderr, "15_mpi_interop: no GPU memory for the PEs to share\n");
     return 1;
   }
@@ -137,7 +137,7 @@ int exchange(int count) {
   for (double* inbox : {by_hosts, by_mpi, by_put})
     check(hipMemset(inbox, 0, bytes_of(numbers)), "clear");
   check(hipDeviceSynchronize(), "clear");
-  shmem_sync_all();  // nothing is put to where the owner has yet to clear it
+  shmem_sync_all();  // nobody puts into an inbox that its owner has yet to clear
 
   send_by_hosts(by_hosts, outbox, count, right, left);
   const bool has_direct = on_all_ranks(mpi_takes_gpu_memory());

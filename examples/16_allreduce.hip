@@ -40,7 +40,7 @@ std::vector<Bucket> buckets_of(long layers, std::size_t most) {
   return buckets;
 }
 
-// Gradient i of a PE in a step, and what the average over n PEs is: whole numbers and halves.
+// Gradient i of a PE in a step, and the average over n PEs: both are whole numbers.
 __device__ inline float gradient(int pe, long step, std::size_t i) {
   return static_cast<float>(2 * pe * static_cast<int>(i % 13) + static_cast<int>(step % 100));
 }

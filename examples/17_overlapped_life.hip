@@ -39,7 +39,7 @@ struct Board {
 };
 
 // An edge of this PE's band: its own row there, the halo beside it, and where both are at the PE
-// behind it, whose opposite edge meets this one.
+// behind the edge, whose opposite edge meets this one.
 struct Edge {
   int pe;
   long own_row, halo_row, halo_row_there;
@@ -71,14 +71,15 @@ __device__ void compute_row(const Board& board, long generation, long r) {
   }
 }
 
-// The halo of this generation is there. Signals only grow, so none is ever set back.
+// Waits until the halo of this generation is here. Signals only grow, so none is ever set back.
 __device__ void await_halo(const Board& board, const Edge& edge, long generation) {
   shmemx_signal_wait_until_block(board.arrived + edge.own_signal, SHMEM_CMP_GE,
                                  static_cast<std::uint64_t>(generation));
 }
 
-// Computes the own row at the edge, and sends it on its way. The PE behind the edge has no use any
-// more for what lies where it goes: it needed that for the halo that has come from there.
+// Computes the own row at the edge, and puts it into the halo of the PE behind the edge. That PE no
+// longer needs the row that it overwrites: it has computed its own edge from it, which has come
+// here.
 __device__ void send_edge(const Board& board, const Edge& edge, long generation) {
   compute_row(board, generation, edge.own_row);
   __syncthreads();  // the whole row is there, whichever thread puts which part
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(1024) live_overlapped(Board board, long genera
        number += static_cast<int>(gridDim.x)) {
     const Edge edge = edge_of(board, shmem_my_pe(), shmem_n_pes(), number);
     await_halo(board, edge, generation);
-    shmemx_quiet_block();  // what left in the last generation is there: its row may be overwritten
+    shmemx_quiet_block();  // the row sent last has arrived: its source may be overwritten
     send_edge(board, edge, generation);
   }
   compute_inner_rows(board, generation);
@@ -143,7 +144,7 @@ void fill(const Board& board, long height) {
   shmem_barrier_all();  // no halo may come before
 }
 
-// Of this PE's cells: how many live, and a sum that knows where.
+// How many cells live, on all PEs, and the sum of their numbers.
 struct Census {
   std::uint64_t living, places;
 };

@@ -25,7 +25,7 @@ namespace examples {
 // The program's name, which every error begins with. Arguments sets it.
 inline std::string program_name;
 
-// Thrown by all PEs; what there was to say has been said.
+// Thrown by all PEs, after one has printed why.
 struct Stop {
   int status;
 };
@@ -44,7 +44,7 @@ inline int run_between_init_and_finalize(void (*run)(int, char**), int argc, cha
 }
 
 // Ends the program on all PEs if any of them has an error (a text that is not empty). All PEs call
-// it. The lowest PE with an error says it: if all have the same one, it is printed once.
+// it. The lowest PE with an error prints it: if all have the same one, it is printed once.
 inline void agree(const std::string& error) {
   static int mine;    // Both are symmetric, being static: reductions
   static int lowest;  // take nothing else.
@@ -95,7 +95,7 @@ class Arguments {
     add_number(name, std::to_string(value), least, most, what,
                [&value](long given) { value = static_cast<Number>(given); });
   }
-  // The same for a default that a number cannot say; `what` does.
+  // The same for a default that is no number; `what` tells it.
   void number_or_none(const std::string& name, long& value, long least, long most,
                       const std::string& what);
   void text(const std::string& name, std::string& value, const std::string& what);
@@ -103,7 +103,7 @@ class Arguments {
   // All that is not an option.
   void files(std::vector<std::string>& paths, const std::string& what);
 
-  // All PEs have the same arguments, so they find the same errors; PE 0 says them.
+  // All PEs have the same arguments, so they find the same errors; PE 0 prints them.
   void parse(int argc, char** argv);
 
  private:

@@ -94,7 +94,7 @@ class Classifier {
     for (std::size_t i = 0; i < count; ++i) to[i] += factor * from[i];
   }
 
-  // The forward pass; leaves the hidden layer in active_ for the way back.
+  // The forward pass; leaves the hidden layer in active_ for the backward pass.
   std::array<float, kDigits> probabilities(const Image& image) {
     const float* p = parameters_.data();
     for (std::size_t unit = 0; unit < hidden_; ++unit) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The model of 13_train_digits_gpu: what classifier.hpp computes, as kernels for a batch of images.
-// Which images of a batch are this PE's is all that they know of PEs.
-// Invariant: sums are in an order that depends on nothing, so that the same images give the same
-// bits each time; they are those of classifier.hpp up to rounding.
+// Of PEs, kernels only know which images of a batch are this PE's.
+// Invariant: sums have a fixed order, so the same images give the same bits each time. Results are
+// those of classifier.hpp up to rounding.
 #ifndef MESHMEM_EXAMPLES_CLASSIFIER_GPU_HPP
 #define MESHMEM_EXAMPLES_CLASSIFIER_GPU_HPP
 
@@ -46,9 +46,9 @@ struct Progress {
   double loss;  // of those
 };
 
-// The training images, and what one batch of them leaves for the gradient. A batch has a slot for
+// The training images, and what one batch of them yields for the gradient. A batch has a slot for
 // each of its images, also for those of other PEs. Biases are weights of an input that is always 1.
-constexpr int kAlwaysOne = static_cast<int>(kPixels);  // which of the inputs
+constexpr int kAlwaysOne = static_cast<int>(kPixels);  // the number of that input
 constexpr int kInputs = kAlwaysOne + 1;
 
 struct Batches {
@@ -56,21 +56,21 @@ struct Batches {
   int all_images;     // of all PEs
   int batch;          // images between two steps of the model
   const int* order;   // for each block, its images in this epoch's order, if it is mine
-  int longest_block;  // in images: so far is the next block's order
+  int longest_block;  // in images: the distance between two blocks' orders
   Progress* progress;
   bool* is_mine;        // for each slot
   float* input;         // of each slot, the pixels, and 1
   float* active;        // of each slot, the hidden layer, and 1
-  float* hidden_error;  // of each slot, what the loss says of the hidden layer's inputs
-  float* error;         // and of the output layer's, kDigits of them
+  float* hidden_error;  // of each slot, the gradient at the hidden layer, before the ReLU
+  float* error;         // of each slot, that at the output layer: kDigits numbers
   float* loss;
 
   __device__ int end() const {
     const int full = progress->begin + batch;
     return full < all_images ? full : all_images;
   }
-  // Blocks take turns: image i of an epoch is in block i % kBlocks, which is_mine() gave
-  // to a PE. -1: to another one.
+  // The image of a slot; -1 if another PE has it or the slot is empty. Blocks take turns: image i
+  // of an epoch is in block i % kBlocks, which is_mine() gave to a PE.
   __device__ int image_in(int slot) const {
     const int i = progress->begin + slot;
     const int block = i % static_cast<int>(kBlocks);
@@ -160,9 +160,9 @@ static __global__ void find_errors(Model model, Batches batches) {
   }
 }
 
-// A slot adds a product to the gradient at one parameter: the error of the unit that the parameter
-// belongs to, and the value that comes in there. Each is at `first` for slot 0, and `step` further
-// for each next one.
+// A slot adds a product to the gradient of one parameter: the error of the parameter's unit times
+// the value that comes in there. Each factor is at `first` for slot 0, and `step` further for each
+// next slot.
 struct Factor {
   const float* first;
   long step;
@@ -185,11 +185,12 @@ static __device__ Product product_at(const Model& model, const Batches& batches,
   const int weight = i - model.weights2();
   if (i < model.biases2()) return {error(weight / model.hidden), active(weight % model.hidden)};
   if (i < model.size()) return {error(i - model.biases2()), active(model.hidden)};
-  return {Factor{batches.loss, 1}, input(kAlwaysOne)};  // behind the gradient: see add_gradient
+  return {Factor{batches.loss, 1}, input(kAlwaysOne)};  // after the gradient: see add_gradient
 }
 
-// A thread for each parameter; and one for the loss, which travels with the gradient as one more
-// number to add. Slots in their order: no atomics, and so the same bits each time.
+// A thread for each parameter, and one for the loss, which travels with the gradient as one more
+// number to add. A thread adds slots in their order, without atomics, so the bits are the same each
+// time.
 static __global__ void add_gradient(Model model, Batches batches, float* gradient) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i > model.size()) return;
@@ -213,13 +214,13 @@ static __global__ void descend(Model model, Batches batches, const float* gradie
   model.parameters[i] += velocity;
 }
 
-// A kernel of its own, since all threads of those before read the progress.
+// A kernel of its own, since all threads of the kernels before it read the progress.
 static __global__ void finish_batch(Model model, Batches batches, const float* gradient) {
   batches.progress->loss += gradient[model.size()];
   batches.progress->begin = batches.end();
 }
 
-// Held-out images that the model knows: a block for each.
+// Counts the held-out images that the model recognizes: a block for each.
 static __global__ void count_right(Model model, Images images, float* active, int* right) {
   __shared__ float score[kDigits];
   const auto image = static_cast<std::size_t>(blockIdx.x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shared part of 06_train_digits and 13_train_digits_gpu: their options, the images and which
-// PE has which, and what the user sees. How gradients come about and are added is theirs.
+// PE has which, and what the user sees. Each has its own way to compute and add gradients.
 // Invariant: which images are in a batch depends on the seed, and not on the number of PEs.
 #ifndef MESHMEM_EXAMPLES_DIGITS_HPP
 #define MESHMEM_EXAMPLES_DIGITS_HPP
@@ -64,10 +64,9 @@ inline DigitsSettings take_digits_settings(int argc, char** argv) {
 
 // ----------------------------------------------------------------------- 2. Each PE has its images
 
-// Training images are dealt, one each, to a fixed number of blocks, and the blocks to the PEs.
-// A batch takes equally much of every block, so that PEs have equal work, and so that what is in a
-// batch does not depend on the number of PEs. PEs above kBlocks have no block, and only help to
-// add.
+// Training images are dealt one by one to a fixed number of blocks, and the blocks to the PEs. A
+// batch takes equally many images of every block. So PEs have equal work, and the images in a batch
+// do not depend on the number of PEs. PEs from kBlocks on have no block, and only help to add.
 constexpr std::size_t kBlocks = 32;
 
 struct Share {
@@ -147,8 +146,7 @@ inline double seconds_since(Clock::time_point start) {
 // A bar in the last line of a terminal. PE 0 draws it; where the output is no terminal, none does.
 class ProgressBar {
  public:
-  // oshrun passes the output on, so that it is a pipe here; it says whether it writes to a
-  // terminal.
+  // Under oshrun the output is a pipe here; oshrun says whether it writes to a terminal.
   ProgressBar() {
     const char* told = std::getenv("MESHMEM_OUTPUT_TTY");
     shown_ = shmem_my_pe() == 0 && (isatty(STDOUT_FILENO) || (told && std::strcmp(told, "1") == 0));

@@ -14,7 +14,7 @@
 
 namespace examples {
 
-// `what` was being done, and HIP says how that went.
+// If the call has failed, ends the program on all PEs with "cannot <what>: <HIP's reason>".
 inline void check(hipError_t result, const char* what) {
   if (result == hipSuccess) return;
   std::fprintf(stderr, "%s: PE %d cannot %s: %s\n", program_name.c_str(), shmem_my_pe(), what,
@@ -31,10 +31,10 @@ inline void require_gpus() {
             : std::string("no GPU memory for the PEs to share: ") + hipGetErrorString(result));
 }
 
-// Launches tell nothing themselves; this says whether the last one began.
-inline void check_launch(const char* kernel) { check(hipGetLastError(), kernel); }
+// Launches return nothing; this finds out whether the last one began.
+inline void check_launch(const char* what) { check(hipGetLastError(), what); }
 
-// All kernels and copies of this PE have ended.
+// Waits until all kernels and copies of this PE have ended.
 inline void wait_for_gpu() { check(hipDeviceSynchronize(), "run its kernels"); }
 
 template <typename T>
@@ -71,7 +71,7 @@ T* allocate_on_gpus(std::size_t count) {
   return memory;
 }
 
-// How many blocks certainly run at the same time, on the GPU of whichever PE has the fewest.
+// How many blocks certainly run at the same time on the GPU of each PE.
 inline int blocks_that_run_together() {
   static int mine;
   static int fewest;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shared part of 07_heat2d and 12_halo_kernel: the plate's division into bands, how heat
-// spreads, and what comes out: lines of output and a picture. How bands exchange their edges is
-// theirs.
+// spreads, and what comes out: lines of output and a picture. Each has its own way to exchange the
+// edges of bands.
 // Invariant: every cell, the sums and the picture have the same bits for any division into bands,
 // and on CPUs and GPUs.
 #ifndef MESHMEM_EXAMPLES_HEAT_HPP
@@ -76,7 +76,8 @@ inline double first_temperature(const HeatSettings& settings, long x, long y) {
 }
 
 // Each cell of row `here` moves towards the mean of its four neighbours. Both factors are powers of
-// two: their products are exact, so that compilers may round them or not, which those for GPUs do.
+// two, so their products are exact. Compilers may fuse them with the additions, as those for GPUs
+// do.
 EXAMPLES_KERNELS_TOO inline double next_temperature(const double* up, const double* here,
                                                     const double* down, long x, long width) {
   constexpr double kSpeed = 0.125;  // stable up to 0.25
@@ -106,8 +107,8 @@ class HeatReport {
   }
 
   // Called by all PEs, after each has added its rows. A maximum is the same in any order. The total
-  // is made of the rows' sums, in their order: the reduction only collects them, as it adds zeros
-  // to each but one.
+  // is made of the rows' sums, in their order: the reduction only collects them, since all PEs but
+  // one add zeros.
   void print(long step) {
     shmem_sync_all();  // all have read the last answers
     shmem_double_max_reduce(SHMEM_TEAM_WORLD, &change_[kAll], &change_[kMine], 1);
@@ -143,8 +144,8 @@ inline Colour colour_of(double heat) {
   return {mix(0), mix(1), mix(2)};
 }
 
-// The picture, which PE 0 writes; the others need not help. Its file is opened before the work: a
-// wrong name should not cost it.
+// PE 0 writes the picture; the others need not help. Its file is opened before the work, so that a
+// wrong name does not cost that work.
 class HeatPicture {
  public:
   explicit HeatPicture(const HeatSettings& settings) : settings_(settings) {

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MPI brings, by way of the hosts and directly where it can, and what a put brings are the
-same."""
+"""The numbers are the same by MPI through the hosts, by MPI directly where it can, and by a put."""
 
 import re
 

@@ -8,7 +8,7 @@ from example import PES, check, check_refuses, run
 
 
 def sizes(layers):
-    """Of the layers, the last one first."""
+    """The sizes of the layers, the last one first."""
     return [1000 * (layer % 5 + 1) + 7 for layer in reversed(range(layers))]
 
 

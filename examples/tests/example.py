@@ -12,12 +12,12 @@ import sys
 
 LAUNCHER, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 PES = int(sys.argv[3])
-SECONDS = int(os.environ.get("EXAMPLE_SECONDS", 120))  # so long may it take
+SECONDS = int(os.environ.get("EXAMPLE_SECONDS", 120))  # the longest that a run may take
 NAME = os.path.basename(PROGRAM)
 
 
 def environment(extra):
-    """That of the caller, without what would change the example's output."""
+    """The caller's, without the variables that change the example's output."""
     changing = ("MESHMEM_REDUCE_", "MESHMEM_DETERMINISTIC")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(changing)}
     return {**kept, **(extra or {})}

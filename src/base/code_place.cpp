@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks libbacktrace, which comes with GCC; where it is not, the C library, which knows only the
-// names that a program exports. Walks up the stack by the compiler's tables. A function that the
-// compiler has put into another counts as one of its own.
+// Asks libbacktrace, which comes with GCC. Without it, asks the C library, which knows only the
+// names that a program exports. Walks up the stack by the compiler's unwind tables. An inlined
+// function counts as one of its own.
 #include "base/code_place.hpp"
 
 #include <cxxabi.h>
@@ -29,7 +29,8 @@ std::string_view without_folder(std::string_view path) {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
-// Behind them are only words such as const. Parentheses before them are of types or of operator().
+// Only words such as const follow the parameters. Earlier parentheses belong to types or to
+// operator().
 std::size_t begin_of_parameters(std::string_view text) {
   int depth = 0;
   for (std::size_t at = text.rfind(')'); at < text.size(); --at) {  // at - 1 of 0 is npos
@@ -41,7 +42,7 @@ std::size_t begin_of_parameters(std::string_view text) {
 
 std::string readable_name(const char* name) {
   std::string result = name;
-  const bool is_mangled = result.starts_with("_Z");  // else "f" would be float
+  const bool is_mangled = result.starts_with("_Z");  // "f" alone would become float
   int status = 0;
   if (char* text = is_mangled ? abi::__cxa_demangle(name, nullptr, nullptr, &status) : nullptr) {
     result = text;
@@ -51,7 +52,7 @@ std::string readable_name(const char* name) {
   for (std::size_t at; (at = result.find(kUnnamed)) != std::string::npos;)
     result.erase(at, kUnnamed.size());
   if (is_mangled) result.erase(begin_of_parameters(result));
-  constexpr std::size_t kLongest = 120;  // of templates whose arguments are what others see
+  constexpr std::size_t kLongest = 120;  // names from templates can be very long
   if (result.size() > kLongest) result.replace(kLongest, std::string::npos, "...");
   return result;
 }
@@ -80,7 +81,7 @@ void ignore_error(void*, const char*, int) {}
 
 std::atomic<backtrace_state*> used_state{nullptr};
 
-// Takes its memory from the system.
+// libbacktrace gets its memory from the system, not from malloc.
 std::vector<CodePlace> look_up(std::uintptr_t address, CodePlace& common) {
   static backtrace_state* const state = backtrace_create_state(nullptr, 1, ignore_error, nullptr);
   used_state = state;
@@ -104,7 +105,8 @@ std::vector<CodePlace> look_up(std::uintptr_t, CodePlace&) { return {}; }
 
 #endif
 
-// A return address is behind the call, which may be a function's last instruction.
+// A return address follows the call, so it is in the next function if the call was the last
+// instruction.
 std::uintptr_t address_of_call(_Unwind_Context* context) {
   int is_before = 0;
   const std::uintptr_t address = _Unwind_GetIPInfo(context, &is_before);
@@ -115,7 +117,7 @@ struct Frames {
   std::string text = "the stack, innermost call first:";
   int number = 0;
 };
-constexpr int kMostFrames = 40;  // a stack that is full has very many
+constexpr int kMostFrames = 40;  // after a stack overflow there are very many
 
 _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
   Frames& frames = *static_cast<Frames*>(argument);
@@ -134,8 +136,8 @@ bool begins_as_one_of(std::string_view text, std::initializer_list<std::string_v
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// Inline functions of the library's headers are not of the program, nor are wrappers, nor the
-// functions that call main and begin threads.
+// Not of the program: inline functions of the library's headers, wrappers, and the functions that
+// call main and start threads.
 bool is_of_program(const CodePlace& place) {
   return place.function != "_start" &&
          !begins_as_one_of(place.function,
@@ -163,7 +165,7 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* argument) {
   Search& search = *static_cast<Search*>(argument);
   const std::uintptr_t address = address_of_call(context);
   if (base_of(address) == search.own_base) {
-    search.found.clear();  // of a library that calls this one back
+    search.found.clear();  // what was found is a library that this one calls and that called back
   } else if (search.found.empty()) {
     const std::vector<CodePlace> places = functions_at(address);
     if (const CodePlace* const first = first_of_program(places)) search.found = first->text();

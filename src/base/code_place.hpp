@@ -3,8 +3,8 @@
 // Finds the names for an address of code, and the calls that led to the present one. The names are
 // function, file and line if the program was compiled with -g. Otherwise they are the function and
 // the offset in the program's file, as far as these are known.
-// Invariant: slow, and takes memory and the loader's locks. So only errors, checks and waits that
-// have already lasted long call it.
+// Invariant: slow; it allocates memory and takes the loader's locks. So only errors, checks and
+// waits that have already lasted long call it.
 #ifndef MESHMEM_BASE_CODE_PLACE_HPP_
 #define MESHMEM_BASE_CODE_PLACE_HPP_
 
@@ -28,12 +28,12 @@ struct CodePlace {
 // file has this address.
 std::vector<CodePlace> functions_at(std::uintptr_t address);
 
-// The variable at `address`, as in "flags + 0x8"; "" if it is not known, or if no place of the
-// program has been looked up before, which reads its debug information.
+// Returns the variable at `address`, as in "flags + 0x8", or "" if it is not known. Also "" before
+// the first look-up of a place in the program, which reads its debug information.
 std::string variable_at(const void* address);
 
-// The stack: a line for each call, innermost first. In a handler of signals it begins with the
-// function that was interrupted.
+// The stack: a line for each call, innermost first. In a signal handler it begins with the function
+// that was interrupted.
 std::string stack_text();
 
 // Where the program called the library, as in "exchange_halos at heat.c:42". "" if no function of

@@ -30,7 +30,7 @@ std::atomic<bool> debug_is_on{false};
 
 std::atomic<int> messages_fd{STDERR_FILENO};
 
-// "PE 3 (host a, pid 77)", as far as it is known; takes no memory.
+// "PE 3 (host a, pid 77)", as far as it is known. Allocates nothing.
 std::string_view describe_this_process(char (&text)[320]) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -42,14 +42,13 @@ std::string_view describe_this_process(char (&text)[320]) {
   return {text, std::min(end.size, sizeof text)};
 }
 
-// The message that waits for its place in the program. That takes memory, and locks that another
-// thread may hold for ever.
+// The message whose place in the program is being looked up. The look-up allocates memory, and
+// takes locks that another thread may hold for ever: then an alarm prints the message alone.
 std::atomic<const std::string_view*> unsaid{nullptr};
 constexpr unsigned kSecondsForPlace = 5, kSecondsForFlush = 1;
 
-// So that the program's own text comes before the message. A child of fork must not print the copy
-// that it has of its parent's text. If another thread is printing it may never end, so this does
-// not wait for it.
+// Prints the program's own text before the message. A child of fork must not print its copy of the
+// parent's text. Does not wait for the lock: another thread may hold it for ever.
 void flush_standard_output() {
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);  // or the message is lost
   if (getpid() != process_of_pe || ftrylockfile(stdout) != 0) return;
@@ -85,7 +84,7 @@ void print_text(std::string_view text) {
   }
 }
 
-// Takes memory for a very long line only, and does without where there is none.
+// Allocates only for a very long line. Without memory it prints the message alone.
 void print_line(std::string_view message) {
   char who[320] = "";
   fmt::basic_memory_buffer<char, 4096> line;
@@ -104,7 +103,7 @@ void print_line_with_place(std::string_view message) {
     say_the_unsaid();
     _exit(1);
   });
-  sigset_t end;  // which the program may have blocked
+  sigset_t end;  // the program may have blocked it
   sigemptyset(&end);
   sigaddset(&end, SIGALRM);
   pthread_sigmask(SIG_UNBLOCK, &end, nullptr);
@@ -158,7 +157,7 @@ void fatal_without_memory() {
 
 std::string errno_text(int error) {
   char text[128];
-  return strerror_r(error, text, sizeof text);  // the GNU form, which answers with the text
+  return strerror_r(error, text, sizeof text);  // the GNU form, which returns the text
 }
 
 }  // namespace meshmem

@@ -15,7 +15,7 @@
 
 namespace meshmem {
 
-// Sets the PE that lines name, once the launcher has told it (-1 before).
+// Sets the PE that lines name: -1 until the launcher has told it.
 void set_identity(int pe);
 
 // Sets the function that ends the whole job and this process. Until start-up has set it, _exit
@@ -23,26 +23,26 @@ void set_identity(int pe);
 using AbortJob = void (*)(int status);
 void set_abort_job(AbortJob abort_job);
 
-// Sets a function that is called once before a job ends on an error, to say what is left of its
-// work; nullptr: none.
+// Sets a function that is called once, before a job ends on an error. It prints what is left of a
+// trace. nullptr: none.
 void set_last_words(void (*say)());
 
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
-// With "; called in exchange_halos at heat.c:42" where a function of the program has called. Slow.
-// The program's text in stdout comes first.
+// Appends "; called in exchange_halos at heat.c:42" if a function of the program has made the call.
+// Slow. Flushes stdout first, so that the program's text comes before the line.
 void print_line_with_place(std::string_view message);
 
-// Before the line of one who sees what another PE has most likely said: returns after three
-// seconds, in which the launcher ends this process as a rule.
+// Waits three seconds, in which the launcher usually ends this process. Called before a message
+// whose cause another PE has most likely printed already.
 void leave_word_to_others();
 
-// The text as it is, to where messages go.
+// Prints the text as it is, to where messages go.
 void print_text(std::string_view text);
-// Where that is from now on: standard error, or what it was before it was captured.
+// Sets where messages go: standard error, or a copy of that descriptor while it is captured.
 void send_messages_to(int fd);
 
-// Ends the job with status 1, by one who has printed why.
+// Ends the job with status 1. The caller has printed why.
 [[noreturn, gnu::cold]] void end_job_on_error();
 // Prints the message and the place in the program, and ends the job with status 1.
 [[noreturn, gnu::cold]] void fatal_message(std::string_view message);
@@ -52,10 +52,10 @@ template <typename... Args>
                                                   Args&&... args) {
   fatal_formatted(format, fmt::make_format_args(args...));
 }
-// Where memory is what is missing: takes none.
+// For a failed allocation: allocates nothing itself.
 [[noreturn, gnu::cold]] void fatal_without_memory();
 
-// Messages of SHMEM_DEBUG.
+// Debugging messages, which SHMEM_DEBUG enables.
 void enable_debug(bool enabled);
 bool debug_enabled();
 template <typename... Args>
@@ -65,10 +65,10 @@ void debug(fmt::format_string<Args...> format, Args&&... args) {
 
 std::string errno_text(int error = errno);
 
-// For calls that answer -1 and set errno: ends the job with "<what>: <reason>", or returns the
-// answer.
+// For calls that return -1 and set errno: ends the job with "cannot <what>: <reason>", or returns
+// the result.
 template <typename Result, typename... Args>
-requires(!std::is_enum_v<Result>)  // of libraries with error codes of their own
+requires(!std::is_enum_v<Result>)  // an enumeration has error codes of its own
     Result check(Result result, fmt::format_string<Args...> what, Args&&... args) {
   if (result == (Result)-1L) [[unlikely]] {  // a C cast: MAP_FAILED is -1 as a pointer
     const int error = errno;

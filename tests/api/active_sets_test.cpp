@@ -37,7 +37,7 @@ SetView make_set(int start, int log_stride, int size) {
   return set;
 }
 
-// Every set there is: of one PE, and of any stride.
+// Every set that there is room for: of one PE, and of any stride.
 std::vector<SetView> every_set() {
   std::vector<SetView> sets;
   for (int log_stride = 0; 1 << log_stride <= n_pes(); ++log_stride) {
@@ -116,8 +116,8 @@ TEST(ActiveSets, ServeThreadsThatEachUseASetOfTheirOwn) {
   shmem_barrier_all();
 }
 
-// All go through the steps in the same order, though not through all of them: after a meeting no
-// member is in an earlier one.
+// All PEs go through the steps in the same order, but not through all of them. After a meeting no
+// member is in an earlier step.
 template <typename Meet>
 void meet_in_steps(const Meet& meet) {
   constexpr long kRounds = 4;
@@ -172,7 +172,7 @@ void on_both_widths(size_t elems, const Check& check) {
       fill(source.data(), elems, my_pe());
       sync_set(set);
       check(row, set, dest.data(), source.data());
-      sync_set(set);  // nobody changes its source yet
+      sync_set(set);  // until then nobody changes its source
     });
   });
 }
@@ -247,8 +247,8 @@ TEST(SetAlltoalls, S55_StridesCountElements) {
   });
 }
 
-// One operation of one type on some sets: fewer elements than PEs, more than a message of a line;
-// in place.
+// One operation of one type on some sets: fewer elements than PEs, more than a line holds, and in
+// place.
 template <typename E>
 void check_reduction(Op op, void (*reduce)(E*, const E*, int, int, int, int, E*, long*)) {
   constexpr size_t kMost = 70;

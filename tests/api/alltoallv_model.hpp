@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An alltoallv with blocks of all lengths, none among them, in another order than that of the PEs
-// and with gaps: what each PE says, brings and is to get.
+// An alltoallv with blocks of many lengths, 0 among them, in another order than that of the PEs and
+// with gaps: each PE's arguments, source and expected dest.
 // Invariant: all of it follows from the PEs' numbers and the turn. Used by the tests of host calls,
 // of streams and of kernels.
 #ifndef MESHMEM_TESTS_API_ALLTOALLV_MODEL_HPP
@@ -25,7 +25,8 @@ struct AlltoallvModel {
   size_t count(size_t from, size_t to) const { return (from * 3 + to * 5 + turn) % 4 * scale; }
   size_t longest() const { return 3 * scale; }
   size_t size() const { return view.size() * (longest() + 1); }
-  // Blocks of a source lie in the opposite order, those of a dest one after the other.
+  // Blocks of a source lie in the opposite order of the PEs, rotated by one on odd PEs. Blocks of a
+  // dest lie in the order of the PEs, rotated by the receiver's number.
   size_t source_displ(size_t from, size_t to) const {
     return (view.size() - 1 - to + from % 2) % view.size() * (longest() + 1);
   }
@@ -34,7 +35,7 @@ struct AlltoallvModel {
   }
 
   size_t me() const { return static_cast<size_t>(view.me); }
-  // dest_nelems, dest_displs, source_nelems and source_displs of this PE, one behind the other.
+  // dest_nelems, dest_displs, source_nelems and source_displs of this PE, one after another.
   std::vector<size_t> arrays() const {
     std::vector<size_t> all;
     for (size_t i = 0; i < view.size(); ++i) all.push_back(count(i, me()));

@@ -334,8 +334,8 @@ TEST(AtomicStandard, S41_IsExclusiveWithWaits) {
   });
 }
 
-// The target spins in plain code, without any call of the library, until it is told that all is
-// done to it.
+// The target spins in plain code, without any call of the library, until a PE tells it that all
+// operations on it are done.
 TEST(Progress, S39_NeedsNoCallByTheTarget) {
   SymmetricArray<long> words(3);
   words[0] = words[1] = 0;

@@ -224,7 +224,7 @@ TEST(Collectives, CarryMessagesOfEverySize) {
       check_broadcast(mem, view, dest.data(), source.data(), n, view.n() / 2);
       if (n > 70000) continue;
       check_fcollect(mem, view, dest.data(), source.data(), n);
-      if (n == 65535) continue;  // once is enough of what takes long
+      if (n == 65535) continue;  // long messages take long, so once is enough
       check_collect(mem, view, dest.data(), source.data(), n);
       check_alltoall(mem, view, dest.data(), source.data(), n);
     }
@@ -235,7 +235,7 @@ TEST(Collectives, CarryMessagesOfEverySize) {
 
 constexpr int kRounds = 60;
 
-// Makes one PE late in each round: it is the one that the others' next calls could overtake.
+// Makes one PE late in every fifth round: the others' next calls could overtake it.
 void be_late_in_turn(int round) {
   if (round % 5 == 4 && round / 5 % n_pes() == my_pe()) usleep(1000);
 }
@@ -340,8 +340,8 @@ TEST(Collectives, S51_KindsMayFollowEachOther) {
       });
 }
 
-// Teams of other members come and go and do unlike amounts of work: a later team takes over their
-// slots and state.
+// Teams with other members are made and destroyed, and do different amounts of work. A later team
+// takes over their slots and state.
 TEST(Collectives, S25_NewTeamsDoNotSeeWhatOldOnesLeft) {
   SymmetricArray<long> dest(64);
   SymmetricArray<long> source(1);

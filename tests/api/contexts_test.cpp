@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contexts: creation and destruction, and every routine that takes one, on the default context, on
-// contexts of the world, and on contexts of a team whose numbering is reversed. Invariant: a
-// routine that took a PE number as one of the world, where it is one of the context's team, writes
-// to the wrong PE, which is seen there.
+// contexts of the world, and on contexts of a team whose numbering is reversed.
+// Invariant: a routine that takes a PE number as the world's, though it is the team's, writes to
+// the wrong PE, where the test sees it.
 #include <vector>
 
 #include "symmetric_array.hpp"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The deprecated names that are no collectives: atomics, waits, memory and queries. That the
-// current routines behind them are right is proved elsewhere; here, that each name comes to its
-// own.
+// The deprecated names that are no collectives: atomics, waits, memory and queries. Other tests
+// prove the current routines behind them; these prove that each name calls its own routine.
 // Invariant: a PE works on the next PE's words, and waits for the previous PE's changes.
 #include <mpp/shmemx.h>
 #include <unistd.h>

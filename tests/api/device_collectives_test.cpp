@@ -13,8 +13,8 @@
 namespace meshmem {
 namespace {
 
-// Fewer than PEs, odd, more than a message holds for the wider types; one count where the places
-// are what is tested.
+// Fewer elements than PEs, an odd number, and more than a message holds for the wider types. Only
+// one count where the test is about the places.
 std::vector<size_t> counts(Place dest, Place source, size_t largest) {
   if (dest == Place::device && source == Place::device) return {1, 5, largest};
   return {5};

@@ -149,8 +149,8 @@ TEST(Buffers, PartsOfOneAllocationAreSymmetricApart) {
   expect_success(hipFree(memory));
 }
 
-// An address that is a multiple of 16 on the root is not one elsewhere: in sanitizers a line tells
-// of pieces of 16 bytes that go there nevertheless, which GPUs refuse.
+// An address that is a multiple of 16 on the root need not be one elsewhere. Sanitizers report
+// pieces of 16 bytes that go there nevertheless, which GPUs refuse.
 TEST(Buffers, OfAnotherAlignmentOnEachPeAreBroadcast) {
   constexpr size_t kMost = 48 << 10;
   char* memory = nullptr;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model of reductions and scans, those beyond the standard among them. It has each row of
-// MESHMEM_COMPUTED_ON_STREAM by its operation's name, what a PE brings, and what it gets.
+// A model of reductions and scans, with those beyond the standard. It has each row of
+// MESHMEM_COMPUTED_ON_STREAM by its operation's name, each PE's contribution, and its result.
 // Invariant: a scatter's source holds a block for each PE of the team, and the result is block `me`
-// of what a reduction of all of it would be. Used by the tests of host calls, of streams and of
-// kernels.
+// of the reduction of all blocks. Used by the tests of host calls, of streams and of kernels.
 #ifndef MESHMEM_TESTS_API_EXTENSION_MODEL_HPP
 #define MESHMEM_TESTS_API_EXTENSION_MODEL_HPP
 
@@ -14,7 +13,7 @@
 
 namespace meshmem {
 
-// Whose elements come together: all PEs', those up to one's own, those before it.
+// Which PEs' elements are combined: all PEs', those up to this PE's, those before it.
 enum class Reach { all, inclusive, exclusive };
 
 struct Extension {
@@ -62,8 +61,8 @@ Stored<E> stored(Value value) {
   return shown(E(value));
 }
 
-// Element i of what a PE brings to an operation, and what the first `contributors` of a team's come
-// to.
+// Element i of a PE's contribution to an operation, and the result of the first `contributors` PEs
+// of a team.
 template <typename E>
 Stored<E> brought_element(Op op, int pe, size_t i) {
   if constexpr (is_short_float<E>) return stored<E>(short_contribution(op, pe, i));

@@ -3,8 +3,8 @@
 // Tests which of the host's operations on device memory take a kernel. Small puts and signals take
 // no kernel where the device says that the host may store there, and atomics always take one. No
 // store overtakes work that a stream still has.
-// Invariant: without a large BAR the same counts are not 0, so that they tell. On the cpu target
-// alone, whose runtime counts kernels.
+// Invariant: without a large BAR the same counts are not 0, so they prove something. On the cpu
+// target only, whose runtime counts kernels.
 #include <hip/on_cpu/for_meshmem.h>
 
 #include <functional>
@@ -103,8 +103,8 @@ TEST(HostStores, RegisteredBuffersAreLeftToKernels) {
   EXPECT_EQ(word.read_first(), previous_pe() + 1);
 }
 
-// Data of such a length is copied, and its signal stored. The receiver's stream is idle, so that it
-// looks at once.
+// Data of this length is copied, but its signal is stored. The receiver's stream is idle, so the
+// receiver looks at once.
 TEST(HostStores, ASignalFollowsTheCopyOfItsData) {
   constexpr size_t kBusy = 6 << 20;
   PlacedArray<char> source(Place::device, kBusy), dest(Place::device, kBusy);
@@ -119,7 +119,7 @@ TEST(HostStores, ASignalFollowsTheCopyOfItsData) {
       shmem_putmem_signal_nbi(dest, source, kBusy, sig, round, SHMEM_SIGNAL_SET, next_pe());
     if (previous_pe() == sender) {
       shmem_signal_wait_until(sig, SHMEM_CMP_EQ, round);
-      char last = 0;  // alone, since to read all would take as long as the copy
+      char last = 0;  // only the last byte, since reading all would take as long as the copy
       expect_success(hipMemcpy(&last, dest + kBusy - 1, 1, hipMemcpyDefault));
       EXPECT_EQ(last, static_cast<char>(round));
     }
@@ -127,7 +127,7 @@ TEST(HostStores, ASignalFollowsTheCopyOfItsData) {
   shmem_barrier_all();
 }
 
-// Without a fence, which the standard does not promise.
+// Without a fence between them, which is more than the standard promises.
 TEST(HostStores, AKernelFindsWhatTheProcessorStoredBefore) {
   PlacedArray<long> word(Place::device, 1);
   for (long value = 1; value <= 50; ++value) {

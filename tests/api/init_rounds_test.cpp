@@ -39,8 +39,8 @@ void use_device(int round) {
   shmem_long_put_nbi(block, &value, 1, (me + 1) % n);
 }
 
-// The bytes that PE 0's stream gets from the last PE's device heap, long after the other PEs have
-// come to the end.
+// PE 0's stream gets these bytes from the last PE's device heap, long after the other PEs have come
+// to the end.
 constexpr size_t kFetched = 4096;
 long fetched[kFetched];
 
@@ -56,8 +56,7 @@ void leave_a_stream_at_work(const long* words) {
     shmemx_long_get_on_stream(fetched, words, kFetched, shmem_n_pes() - 1, nullptr);
 }
 
-// A team that is split in a later round finds areas that earlier ones have used, and waits all the
-// same.
+// A team that is split in a later round finds areas that earlier rounds have used, and still waits.
 void use_late_pe(int round) {
   static long flag, sum, mine, sent, received;
   const int me = shmem_my_pe(), n = shmem_n_pes();

@@ -10,14 +10,14 @@
 namespace meshmem {
 namespace {
 
-// Bytes of a block that kernels push; with two PEs, that copy engines bring where they do.
+// Bytes of a block that kernels push. With two PEs, copy engines bring it where there are any.
 size_t large_block() {
   if (is_on_emulated_gpu()) return size_t{600} << 10;
   if (n_pes() == 2) return is_on_gpu() ? size_t{97} << 20 : size_t{600} << 10;
   return is_on_gpu() ? size_t{3} << 20 : size_t{100} << 10;
 }
 
-// Each PE's block where the others are to have it.
+// Each PE's block is already in its place in the dest.
 TEST(LargeBlocksOnStream, AreCollectedInPlace) {
   const size_t most = large_block();
   Stream stream;
@@ -67,7 +67,7 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachAll) {
   }
 }
 
-// Broadcasts of every root behind one another, on GPUs by wide lines. Sizes and addresses are
+// Broadcasts of every root one after another, on GPUs by wide lines. Sizes and addresses are
 // multiples of 16 bytes or not. The last block of threads has as much as the others, or little.
 TEST(LargeBlocksOnStream, OfBroadcastsFollowEachOther) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
@@ -108,8 +108,8 @@ TEST(LargeBlocksOnStream, OfBroadcastsFollowEachOther) {
   }
 }
 
-// Of a team that lacks the first PE: each member's number in the team is not its number in the
-// world. Data that goes by the wrong one is awaited until the test's time is up.
+// In a team without the first PE, each member's number in the team differs from its number in the
+// world. If data goes to the wrong number, the test waits until its time is up.
 TEST(LargeBlocksOnStream, OfBroadcastsReachTheMembersOfATeam) {
   if (kSanitized) GTEST_SKIP() << "it takes long";
   if (n_pes() == 1) GTEST_SKIP() << "there is no such team";
@@ -143,8 +143,8 @@ TEST(LargeBlocksOnStream, OfBroadcastsReachTheMembersOfATeam) {
   shmem_team_destroy(team);
 }
 
-// One after the other of all kinds on one stream: what kernels push, with lines before and after,
-// beside what is lines or packets as a whole, at places that are multiples of 16 bytes and of none.
+// Blocks of all kinds one after another on one stream: pushed by kernels with lines before and
+// after, or lines or packets as a whole. They lie at multiples of 16 bytes or not.
 TEST(LargeBlocksOnStream, FollowSmallOnes) {
   const size_t shrunk = is_on_emulated_gpu() ? 64 : is_on_gpu() ? 1 : 16;
   const size_t mib = (size_t{1} << 20) / shrunk;

@@ -2,9 +2,9 @@
 //
 // The shared part of the litmus tests: rounds, pairs of PEs, messages between them, and the
 // verdict.
-// Invariant: with MESHMEM_LITMUS_WEAK every test leaves out what orders, does what a machine may
-// then do, and must find what is forbidden. So each is known to be able to fail. Most work in
-// pairs; a PE without a partner, as with one PE, plays with itself.
+// Invariant: with MESHMEM_LITMUS_WEAK every test leaves out the call that orders, does instead what
+// a machine may then do, and must find what is forbidden. So each is known to be able to fail. Most
+// work in pairs; a PE without a partner, as with one PE, plays with itself.
 #ifndef MESHMEM_TESTS_API_LITMUS_HPP
 #define MESHMEM_TESTS_API_LITMUS_HPP
 
@@ -24,14 +24,14 @@ inline bool is_weak() {
   static const bool given = std::getenv("MESHMEM_LITMUS_WEAK") != nullptr;
   return given;
 }
-// In the long form a hundred thousand, of every test. In the short one those that are slow have
-// less.
+// 100,000 in the long form. In the short form slow tests (`cost`) and jobs of many PEs have fewer.
 inline int rounds(int cost = 1) {
   const int all = is_weak() ? 40 : 4000;
   const int few = (n_pes() <= 2 ? all : 2 * all / n_pes() + 1) / cost;
   return is_weak() ? few : short_or_long(few, 100000);
 }
-// Of the other half, which is far where PEs are on two nodes. A last, odd one has itself.
+// The partner is in the other half, which is far if PEs are on two nodes. A last, odd PE is its
+// own.
 inline int partner() {
   const int half = n_pes() / 2;
   if (my_pe() >= 2 * half) return my_pe();
@@ -59,7 +59,7 @@ inline void expect_never(long forbidden_here) {
 // Lets others run for long enough to see what this PE has half done.
 inline void nap() { usleep(200); }
 
-// Nothing orders two puts without a fence between them, so the weak form lets the second overtake.
+// Nothing orders two puts without a fence between them, so the weak form does the second one first.
 template <typename First, typename Order, typename Second>
 void in_order(const First& first, const Order& order, const Second& second) {
   if (is_weak()) {
@@ -86,7 +86,7 @@ inline long words_older_than(long* data, long round) {
   return older;
 }
 
-// A PE's part in a test of pairs: what it is sent, the flag that says so, and whose turn it is.
+// A PE's part in a test of pairs: the data sent to it, the flag that says so, and whose turn it is.
 struct Mail {
   SymmetricArray<long> data{kWords}, flag{16}, turn{16};
   Mail() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Litmus tests of the ends of waits, of data that arrives whole, and of progress without calls.
-// They use every means that satisfies a wait, words of each width, and sources used again. They use
-// contexts beside each other, near and far atomics on one variable, and puts that nobody flushes.
+// They cover all ways to satisfy a wait, words of each width, and sources that are used again. They
+// also cover parallel contexts, near and far atomics on one variable, and puts that nobody flushes.
 // Invariant: see litmus.hpp.
 #include <sched.h>
 
@@ -105,7 +105,7 @@ struct Words {
   }
 };
 
-// Done by the weak form in place of p.
+// The weak form calls this in place of p.
 void put_halves(uint64_t* word, uint64_t value, int pe) {
   auto* halves = reinterpret_cast<uint32_t*>(word);
   for (int half : {0, 1}) {
@@ -161,7 +161,7 @@ TEST(Litmus, S37_ASourceMayBeUsedAgainAfterItsPut) {
   }
 }
 
-// Two contexts, whose puts are between those of the other: each one's fence orders its own.
+// The puts of two contexts alternate: each context's fence orders its own.
 TEST(Litmus, S33_ContextsAreOrdersOfTheirOwn) {
   constexpr size_t kContexts = 2;
   SymmetricArray<long> data(kContexts * kWords), flag(kContexts * 16), turn(kContexts * 16);
@@ -198,7 +198,8 @@ TEST(Litmus, S33_ContextsAreOrdersOfTheirOwn) {
   for (shmem_ctx_t ctx : ctxs) shmem_ctx_destroy(ctx);
 }
 
-// All PEs change the words of the first and of the last, near to some and far to others.
+// All PEs change the words of the first and of the last PE, which are near to some and far to
+// others.
 TEST(Litmus, S41_NearAndFarAtomicsOnOneVariableCount) {
   SymmetricArray<long> counter(1);
   SymmetricArray<uint64_t> signal(1);
@@ -242,8 +243,8 @@ TEST(Litmus, S41_NearAndFarAtomicsOnOneVariableCount) {
 }
 
 // The sender puts more than leaves at once, and then calls nothing until the answer is in its
-// memory. Nor does the receiver: after the first word, or after all. The weak form would hang
-// without the step that it leaves out.
+// memory. The receiver calls nothing either: after the first word, or after all. The weak form
+// would hang without the step that it leaves out.
 TEST(Litmus, S39_WhatNobodyFlushesArrives) {
   if (is_weak()) GTEST_SKIP() << "it hangs where a put does not leave";
   constexpr size_t kMany = 50;

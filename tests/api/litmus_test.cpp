@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Litmus tests of the memory model, each many thousand rounds. They are message passing by all that
-// orders (fence, quiet, contexts, signals, barriers), store buffering, causality over three PEs,
-// and atomics as flags and locks. A wrong fence shows here, if rarely: the outcomes that the model
-// forbids are counted.
+// Litmus tests of the memory model, each of many thousand rounds. They test message passing with
+// everything that orders (fence, quiet, contexts, signals, barriers), store buffering, causality
+// over three PEs, and atomics as flags and locks. A wrong fence shows here, if rarely: outcomes
+// that the model forbids are counted.
 // Invariant: see litmus.hpp.
 #include "litmus.hpp"
 
@@ -167,9 +167,9 @@ TEST(Litmus, S34_QuietIsForAllPes) {
   expect_never(older);
 }
 
-// Each of a pair writes to its partner, quiets, and reads its own word: not both may find the old
-// value. The weak form only leaves out the quiet: processors do the rest, but where others keep
-// them from running both PEs at a time.
+// Each of a pair writes to its partner, quiets, and reads its own word: at least one of them must
+// find the new value. The weak form only leaves out the quiet: processors then break the rule,
+// unless other programs keep both PEs from running at the same time.
 void buffer_stores(const std::function<void()>& quiet) {
   SymmetricArray<long> word(16), found(16);
   long both_old = 0;

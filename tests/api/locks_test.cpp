@@ -2,8 +2,8 @@
 //
 // Locks: set, test and clear, in the heap and in static data, one and many, by PEs and their
 // threads.
-// Invariant: a get and a put change the guarded data, and lose updates of others where the lock
-// does not keep those out.
+// Invariant: a get and a put change the guarded data, so updates are lost if the lock lets two PEs
+// in.
 #include <shmemx.h>
 
 #include <array>
@@ -20,9 +20,9 @@ constexpr size_t kLocks = 40;
 long static_lock;
 long static_locks[kLocks];
 
-// A counter on the last PE, raised in two steps, of which the next clear_lock completes the second:
-// the value stays until then. A thread raises fewer counters than there are places before it clears
-// a lock.
+// Raises a counter on the last PE in two steps. The next clear_lock completes the second, so its
+// source must stay until then. Before it clears a lock, a thread raises fewer counters than
+// `values` holds.
 void raise(long* counter) {
   thread_local std::array<long, 64> values;
   thread_local size_t next = 0;
@@ -59,7 +59,8 @@ TEST(Lock, S61_KeepsOtherPesOut) {
   check_exclusion(&static_lock, counter);
 }
 
-// A put to device memory is under way when it returns: the next PE would read the value before.
+// A put to device memory may be under way when it returns: the next PE would then read the old
+// value.
 TEST(Lock, S61_ClearCompletesPutsFirst) {
   auto* counter = static_cast<long*>(shmem_malloc_with_hints(sizeof(long), SHMEMX_MALLOC_DEVICE));
   if (!counter) return;  // there is no device
@@ -134,8 +135,7 @@ TEST(Lock, S61_SetAfterTestWaitsForIt) {
   expect_free(&static_lock, 1);
 }
 
-// Every PE holds many locks at a time: of each round those that begin at its number, in ascending
-// order.
+// Every PE holds many locks at a time: in each round those from its number on, in ascending order.
 TEST(Lock, S61_APeHoldsManyAtOnce) {
   SymmetricArray<long> heap_locks(kLocks), counters(kLocks);
   std::fill(heap_locks.data(), heap_locks.data() + kLocks, 0);

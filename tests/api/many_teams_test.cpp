@@ -63,8 +63,8 @@ constexpr bool kFreedMemoryIsKept = true;
 constexpr bool kFreedMemoryIsKept = false;
 #endif
 
-// Calls step(i) many times. A leak takes memory in every quarter after the first; what the library
-// takes once, as for the text of a wait that happened to be long, comes in one of them.
+// Calls step(i) many times. A leak takes memory in every quarter after the first. Memory that the
+// library takes once, as for the text of a long wait, is taken in only one of them.
 template <typename Step>
 void expect_no_leak(int times, const Step& step) {
   const int quarter = times / 4;
@@ -99,7 +99,7 @@ TEST(ManyTeams, S23_AThousandLiveAtOnce) {
   for (size_t i = 1; i < kMany; i += 2) shmem_team_destroy(teams[i]);
 }
 
-// A PE that has no room for another team makes a split fail on all, and no more than that.
+// If one PE has no room for another team, a split fails on all PEs, and nothing else fails.
 TEST(ManyTeams, S23_ASplitFailsOnAllPesIfOneHasNoRoom) {
   const shmem_team_t alone = make_alone();
   std::vector<shmem_team_t> teams;
@@ -137,7 +137,7 @@ TEST(ManyTeams, S23_ASplitFailsOnAllPesIfOneHasNoRoom) {
   shmem_team_destroy(alone);
 }
 
-// The standard wants the same arguments everywhere; one PE that has others is told so with all.
+// The standard wants the same arguments everywhere. If one PE has others, the split fails on all.
 TEST(ManyTeams, S23_ASplitFailsOnAllPesIfOneAsksForNonsense) {
   for (int odd_one = 0; odd_one < n_pes(); ++odd_one) {
     const bool am_odd = my_pe() == odd_one;

@@ -137,7 +137,7 @@ TEST(Align, S14_GivesThatAlignment) {
   for (void* block : blocks) shmem_free(block);
 }
 
-// The address of every PE's own copy, at one offset. The heap of this test has 16 MiB.
+// Every PE's block is at the same offset. The heap of this test has 16 MiB.
 TEST(Align, S14_GivesAnyAlignmentThatTheHeapHolds) {
   auto* offset = static_cast<long*>(shmem_malloc(sizeof(long)));
   for (size_t alignment = size_t{1} << 20; alignment <= size_t{8} << 20; alignment *= 2) {

@@ -2,7 +2,7 @@
 //
 // The typed, sized and mem forms of puts, gets, signals, waits and moves on a stream, each row of
 // the tables; also between PEs as if on several nodes.
-// Invariant: no routine is named here that the tables have.
+// Invariant: no routine is named here that is in the tables.
 #include "placed_array.hpp"
 #include "stream.hpp"
 #include "team_views.hpp"
@@ -48,7 +48,7 @@ struct Bench {
   }
 };
 
-// One check an operation: they are called as the rows name them.
+// One check for each operation. The rows call it by the operation's name.
 template <typename E, typename Routine>
 void put(Bench& bench, Routine routine) {
   const E* source = bench.begin<E>(kElems);

@@ -39,8 +39,8 @@ TEST(OnStream, PutAndGetOfAllLengths) {
   }
 }
 
-// The library neither judges nor takes the error that the runtime remembers of a failed call of the
-// program.
+// The runtime remembers the error of a failed call of the program. The library neither fails
+// because of it nor clears it.
 TEST(OnStream, AFailureThatTheProgramHasHandledIsLeftAlone) {
   Stream stream;
   PlacedArray<long> dest(Place::device, kElems), source(Place::device, kElems);
@@ -111,8 +111,8 @@ TEST(OnStream, CollectivesMoveData) {
   shmem_team_destroy(reversed);
 }
 
-// Where processors are devices less is enough: no other way is taken for more.
-// Around the lengths at which the way changes, whole words or not, and where they lie so or not.
+// Lengths around those at which the way changes, whole words or not, at even addresses or not. On
+// processors shorter ones are enough: no other way is taken for longer ones.
 TEST(OnStream, CollectivesMoveBlocksOfAllLengths) {
   std::vector<size_t> lengths{1, 7, 8, 9, 64, 500, 512, 1000, 1024, 4100, 8192, 8200};
   if (!kSanitized) lengths.insert(lengths.end(), {32768, 32776, 65536, 131071});
@@ -195,7 +195,8 @@ void check_reduce(const char* what, const Reduce& reduce, const Combine& combine
   if (kSanitized && std::string_view(what) != "long_sum_reduce") return;
   Stream stream;
   PlacedArray<E> dest(Place::device, kElems), source(Place::device, kElems);
-  // Of both signs, which order integers as their types do. Products stay small.
+  // Terms have both signs, so that a type's signedness matters for their order. Products stay
+  // small.
   const bool is_product = std::string_view(what).find("prod") != std::string_view::npos;
   const auto term = [is_product](int pe, size_t i) {
     const size_t place = static_cast<size_t>(pe) * 7 + i * 3;
@@ -284,7 +285,8 @@ void check_scan(const char* what, const Scan& scan, bool inclusive) {
   if (kSanitized && std::string_view(what) != "long_sum_inscan") return;
   Stream stream;
   PlacedArray<E> values(Place::device, kElems);
-  // Of both signs, which order integers as their types do. Products stay small.
+  // Terms have both signs, so that a type's signedness matters for their order. Products stay
+  // small.
   const bool is_product = std::string_view(what).find("prod") != std::string_view::npos;
   const auto term = [is_product](int pe, size_t i) {
     const size_t place = static_cast<size_t>(pe) * 7 + i * 3;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The field that random_one_sided_test.cpp plays on: the symmetric memory, and a lane, which is the
-// operations of one thread on one context, drawn at random and compared with a model.
+// The symmetric memory of random_one_sided_test.cpp, and a lane: the operations of one thread on
+// one context, drawn at random and compared with a model.
 // Invariant: each lane has a place of its own in the memory of every PE, and orders by fence and
-// quiet operations that the standard leaves unordered. So the model is exact.
+// quiet the operations that the standard leaves unordered. So the model is exact.
 #ifndef MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP
 #define MESHMEM_TESTS_API_ONE_SIDED_LANE_HPP
 
@@ -77,7 +77,7 @@ class Lane {
     for (int pe = 0; pe < n_pes(); ++pe) peers_.emplace_back(kStaticBytes + world.heap_bytes);
   }
 
-  // Empty: what was found is what the model says.
+  // Returns "" if the model agrees, else what is wrong.
   std::string step() {
     pe_ = random_.between(0, n_pes() - 1);
     switch (random_.below(16)) {
@@ -135,7 +135,8 @@ class Lane {
   struct Peer {
     explicit Peer(size_t bytes) : model(bytes) {}
     std::vector<unsigned char> model;
-    // Written since the last fence, since the last quiet; read by a get that is not complete.
+    // Bytes written since the last fence, and since the last quiet; bytes that an incomplete get
+    // reads.
     std::vector<Range> unfenced, unfinished, read;
   };
   // The memory that an operation under way reads or fills; `expected` is empty where it reads.
@@ -153,7 +154,7 @@ class Lane {
   }
   unsigned char* model_at(size_t offset) { return &peer().model[offset]; }
 
-  // A place for `n_bytes` bytes, in one segment, behind the signals.
+  // A random offset for `n_bytes` bytes, in one segment and after the signals.
   size_t draw_offset(size_t elem_bytes, size_t n_bytes) {
     const bool in_statics = n_bytes <= kStaticBytes - kSignalBytes && random_.one_in(3);
     const size_t begin = in_statics ? kSignalBytes : kStaticBytes;
@@ -175,7 +176,8 @@ class Lane {
     return data;
   }
 
-  // Before this PE writes, and reads: operations that the standard does not order by itself.
+  // Called before this PE writes, and reads. They order operations that the standard leaves
+  // unordered.
   std::string before_write(const Range& range) {
     if (any_overlaps(peer().read, range)) return quiet();
     if (!any_overlaps(peer().unfenced, range)) return {};

@@ -61,7 +61,7 @@ Case<E> make_case(E* ivars, const std::vector<int>* mask, int cmp, const std::ve
   return {ivars, status, cmp, values, expected, taken == 0, expected.size() == taken};
 }
 
-// `count` indices were returned: some of the expected ones, each once; none only if none is
+// `count` indices were returned: some of the expected ones, each once. 0 is right only if none is
 // expected.
 void expect_some(size_t count, const std::vector<size_t>& indices,
                  const std::set<size_t>& expected) {

@@ -20,8 +20,8 @@ namespace meshmem {
 enum class Place { host, device, registered };
 constexpr Place kPlaces[] = {Place::host, Place::device, Place::registered};
 
-// Kernels are a hundred times as slow under sanitizers, which look for what does not depend on the
-// place, the type or the number of rounds: some of each stand for all then.
+// Sanitizers slow kernels down a hundred times, and their reports do not depend on the place, the
+// type or the number of rounds. So under them some of each stand for all.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
 #else

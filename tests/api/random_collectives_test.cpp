@@ -151,7 +151,7 @@ class Player {
   }
 
   void destroy(size_t index) {
-    shmem_team_destroy(teams_[index].team);  // SHMEM_TEAM_INVALID where this PE is no member
+    shmem_team_destroy(teams_[index].team);  // SHMEM_TEAM_INVALID if this PE is no member
     teams_.erase(teams_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
@@ -213,7 +213,7 @@ class Player {
       if (dest[-1 - static_cast<std::ptrdiff_t>(i)] != kUntouched || dest[bytes + i] != kUntouched)
         fail(describe(step, view) + ": wrote beyond dest");
     }
-    // A PE that still reads this source, or writes this dest, is noticed.
+    // Shows a PE that still reads this source or writes this dest.
     std::memset(dest, 0xee, bytes);
     std::memset(source, 0xdd,
                 source_elems(step, view, static_cast<size_t>(view.me)) * routine.elem_bytes);

@@ -24,7 +24,8 @@ constexpr size_t kRows = 2;     // of a thread: one is written while the other i
 
 uint64_t static_rows[kThreads * kRows * kMost], static_flags[kThreads * 2];
 
-// For each thread two rows, and the words by which it hears of a row and of one that has been read.
+// For each thread two rows, a flag that announces a row, and a flag that says that one has been
+// read.
 struct Memory {
   PlacedArray<uint64_t> host_rows{Place::host, kThreads* kRows* kMost};
   PlacedArray<uint64_t> device_rows{Place::device, kThreads* kRows* kMost};
@@ -137,7 +138,7 @@ class Player {
     }
   }
 
-  // The last two also by loads of its own, for which nobody makes progress.
+  // The last way polls by loads of its own, during which nobody makes progress.
   void await(uint64_t* word, uint64_t round) {
     switch (random_.below(is_flag_on_device_ ? 3 : 5)) {
       case 0:

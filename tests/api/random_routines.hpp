@@ -23,8 +23,8 @@ enum class Kind { meeting, broadcast, fcollect, collect, alltoall, alltoalls, re
 
 struct Routine;
 
-// A collective call, drawn alike by all PEs. Offsets are those of elements in the arena of the
-// step.
+// A collective call, which all PEs draw alike. Offsets count elements from the beginning of the
+// step's arena.
 struct Step {
   const Routine* routine = nullptr;
   size_t count = 0;
@@ -51,7 +51,7 @@ struct Routine {
   std::function<long(const Step&, const TeamView&, const void* dest)> first_wrong;
 };
 
-// How many elements lie from the first to the last that a PE brings, and that it gets.
+// The number of elements from the first to the last of a PE's source, and of its dest.
 inline size_t source_elems(const Step& step, const TeamView& view, size_t pe) {
   switch (step.routine->kind) {
     case Kind::meeting:

@@ -3,8 +3,8 @@
 // Reductions: every operation of every type against the serial model, on several teams, in place
 // and not, of counts that no number of PEs divides; back-to-back; reproducible. ctest runs the
 // program once for each MESHMEM_REDUCE_ALGORITHM.
-// Invariant: about order, as in sums of wild floating-point numbers, tests expect only the promises
-// of every algorithm.
+// Invariant: where the order matters, as in sums of wild floating-point numbers, tests expect only
+// the promises of every algorithm.
 #include <unistd.h>
 
 #include <complex>
@@ -269,8 +269,8 @@ TEST(Reduce, S58_SpecialFloatsAreExact) {
   EXPECT_EQ(dest[2], tiny * n_pes());
 }
 
-// Elements without a NaN are as ever. Where there is one, max and min are one of what the PEs have
-// brought; which is not said, but it is the same on all PEs.
+// Elements without a NaN are as always. With a NaN, max and min are one of the PEs' values: the
+// standard does not say which, but it is the same on all PEs.
 template <typename Row>
 void check_nans(const Row& row) {
   using E = typename Row::Element;

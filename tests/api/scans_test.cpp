@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scans: sum_inscan and sum_exscan of every type against the serial model.
-// Invariant: as in the reductions, values are such that the order of addition does not matter.
+// Invariant: as in the reductions, the order of addition does not matter for the values.
 #include "reduction_model.hpp"
 #include "typed_routines.hpp"
 

@@ -23,7 +23,7 @@ namespace meshmem {
 inline int my_pe() { return shmem_my_pe(); }
 inline int n_pes() { return shmem_n_pes(); }
 inline int next_pe(int distance = 1) { return (my_pe() + distance) % n_pes(); }
-// Its memory is mapped here.
+// Whether the memory of this PE is mapped here.
 inline bool is_near(int pe) {
   return shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED) >= 0;
 }
@@ -40,7 +40,7 @@ inline uint64_t scramble(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// PE 0's, on all PEs.
+// Returns PE 0's value on all PEs.
 inline uint64_t agreed(uint64_t mine) {
   static uint64_t word;
   word = mine;
@@ -123,9 +123,9 @@ template <typename E>
 constexpr size_t kValueBytes =
     std::numeric_limits<E>::digits == 64 && !std::is_integral_v<E> ? 10 : sizeof(E);
 
-// Patterns of floating-point types that comparison says nothing of, and that a way through a
-// register of another type could change: NaNs with something in their lowest byte, quiet and
-// signaling, of both signs, and a negative zero; of a complex type in both parts.
+// Floating-point patterns that comparisons do not see, and that a way through a register of another
+// type could change: NaNs with something in their lowest byte, quiet and signaling, of both signs,
+// and a negative zero. Complex types have them in both parts.
 constexpr size_t kPatterns = 5;
 
 template <typename Real>

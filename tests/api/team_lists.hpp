@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lists that the tests of teams expect: lists of PEs of the world that they make themselves.
+// Lists of PEs of the world that the tests of teams make themselves, to compare teams with.
 // Invariant: a team that is compared with its list is used for a collective at once.
 #ifndef MESHMEM_TESTS_API_TEAM_LISTS_HPP
 #define MESHMEM_TESTS_API_TEAM_LISTS_HPP

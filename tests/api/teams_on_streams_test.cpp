@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives of several teams on as many streams, in orders that the PEs do not share.
-// Invariant: a PE's kernels that wait for another PE leave room for those of one other stream.
+// Invariant: a PE's kernels that wait for another PE leave room for the kernels of one other
+// stream.
 #include <algorithm>
 #include <memory>
 #include <string_view>

@@ -179,8 +179,7 @@ TEST(Team, S23_ManyLiveSideBySide) {
   }
 }
 
-// Far more teams than can live at once, one after the other; each PE makes its own, which costs
-// nothing.
+// Far more teams than can live at once, one after the other. Each PE makes its own, which is cheap.
 TEST(TeamDestroy, S27_GivesBackWhatTheTeamHad) {
   shmem_team_t alone = SHMEM_TEAM_INVALID, column = SHMEM_TEAM_INVALID;
   EXPECT_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &alone, nullptr, 0, &column), 0);

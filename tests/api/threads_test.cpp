@@ -2,8 +2,8 @@
 //
 // SHMEM_THREAD_MULTIPLE: several threads of each PE put, update, wait, make contexts and run
 // collectives of their own teams at the same time. Also what ThreadSanitizer runs on.
-// Invariant: threads of one PE share no plain variable without a lock; collective calls on the
-// world are the main thread's.
+// Invariant: threads of one PE share no plain variable without a lock. Only the main thread calls
+// collectives of the world.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -218,7 +218,7 @@ TEST(Threads, S28_ShareATeamForOtherCalls) {
   shmem_team_destroy(view.team);
 }
 
-// The heap is one thread's business, in the same order on all PEs; the others put meanwhile.
+// Only one thread uses the heap, in the same order on all PEs; the others put meanwhile.
 TEST(Threads, S62_AllocateWhileOthersPut) {
   SymmetricArray<long> words(kThreads);
   std::fill(words.data(), words.data() + kThreads, 0);
@@ -290,8 +290,8 @@ void put_through_contexts(Shared& shared, size_t t, int round) {
   shmem_ctx_destroy(ctx);
 }
 
-// All threads with this role, of all PEs, draw from one counter. A second one is for the threads of
-// one number and has a lock, which a PE's threads do not share.
+// All threads of all PEs with this role draw from one counter. A second counter is for the threads
+// with one number and has a lock: no two threads of a PE share it.
 void draw_tickets(Shared& shared, size_t t, int) {
   const long ticket = shmem_long_atomic_fetch_inc(&shared.word[0], 0);
   shmem_int_atomic_inc(&shared.drawn[static_cast<size_t>(ticket) % shared.drawn.size()],

@@ -20,7 +20,7 @@ constexpr int kRounds = 100;
 
 uint64_t static_ivars[kElems];
 
-// The values that a wait leaves alone, at first, passes through, and is satisfied by.
+// The values of a wait's word: at first, on the way (neither ends the wait), and at the end.
 struct Path {
   int cmp;
   int start, passed, end;  // compared with 5
@@ -108,7 +108,7 @@ void wait_for_all(const Row& row, E* ivars, int form, const std::vector<E>& news
 
 bool is_vector(int form) { return form == 0 || form == 2 || form == 4 || form == 6; }
 
-// The last element comes last, and another one that differs from type to type.
+// First the last element comes last, in all forms; then another one, which differs by type.
 TEST(WaitUntil, S45_EveryFormSeesEveryElementComplete) {
   size_t type = 0;
   for_each_wait([&type](const auto& row) {

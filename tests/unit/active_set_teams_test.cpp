@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The teams of active sets: each is made once, by whichever thread comes first, and found again
-// when its members have met.
+// The teams of active sets: whichever thread comes first makes a team, and the others find it when
+// its members have met.
 #include "core/active_set_teams.hpp"
 
 #include <gtest/gtest.h>

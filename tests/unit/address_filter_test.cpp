@@ -115,7 +115,8 @@ TEST(AddressFilter, KnowsTheEndsOfRangesAndTheTopBit) {
     EXPECT_FALSE(listening.lets_in(out)) << out;
 }
 
-// More than a program has room for: the farthest stay out, and nobody of the list does.
+// More addresses than a filter has room for: it lets in all of them, and keeps out those far from
+// them.
 TEST(AddressFilter, TakesAnyNumberOfAddresses) {
   std::mt19937 random(1);
   std::vector<std::string> many{"127.0.0.1", "127.255.255.254"};

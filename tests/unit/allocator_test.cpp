@@ -166,9 +166,9 @@ TEST(Allocator, MergesWithTheBlockBeforeTheBlockBehindAndBoth) {
   for (std::size_t i = 0; i < 5; ++i) ASSERT_EQ(allocator.allocate(64), i * 64);
   ASSERT_TRUE(allocator.release(64));
   EXPECT_EQ(allocator.largest_free(), 64u);
-  ASSERT_TRUE(allocator.release(128));  // free block before
+  ASSERT_TRUE(allocator.release(128));  // a free block before it
   EXPECT_EQ(allocator.largest_free(), 128u);
-  ASSERT_TRUE(allocator.release(0));  // free block behind
+  ASSERT_TRUE(allocator.release(0));  // a free block after it
   EXPECT_EQ(allocator.largest_free(), 192u);
   ASSERT_TRUE(allocator.release(256));
   EXPECT_EQ(allocator.largest_free(), 192u);
@@ -283,11 +283,11 @@ TEST(Allocator, ResizesInPlaceAndKeepsHints) {
   const auto first = allocator.allocate(100, kMinAlignment, 7);
   const auto second = allocator.allocate(100);
   EXPECT_TRUE(allocator.try_resize(*first, 128));   // within the rounding
-  EXPECT_FALSE(allocator.try_resize(*first, 129));  // the block behind is live
+  EXPECT_FALSE(allocator.try_resize(*first, 129));  // the next block is live
   EXPECT_EQ(allocator.size_of(*first), 128u);
   EXPECT_TRUE(allocator.try_resize(*first, 64));
   EXPECT_EQ(allocator.free_bytes(), 1024u - 64 - 128);
-  EXPECT_TRUE(allocator.try_resize(*second, 896));  // all of the free block behind
+  EXPECT_TRUE(allocator.try_resize(*second, 896));  // all of the free block after it
   EXPECT_EQ(allocator.free_bytes(), 64u);
   EXPECT_FALSE(allocator.try_resize(*second, 897));
   EXPECT_EQ(allocator.size_of(*second), 896u);
@@ -334,8 +334,8 @@ TEST(Allocator, GivesUpTheGapBeforeItGivesUp) {
   EXPECT_EQ(allocator.free_bytes(), 4 * kKiB);
 }
 
-// Fills an allocator with `live` blocks among which as many holes lie, then measures one more call
-// each.
+// Fills an allocator with `live` blocks and as many holes among them, then measures one more call
+// of each kind.
 struct Cost {
   std::uint64_t most_comparisons = 0;
   std::size_t most_nodes = 0;

@@ -17,11 +17,11 @@ namespace {
 using meshmem::CodePlace;
 using meshmem::functions_at;
 
-constexpr bool kKnowsLines = MESHMEM_HAS_BACKTRACE;  // else the names alone that a program exports
+constexpr bool kKnowsLines = MESHMEM_HAS_BACKTRACE;  // else only the names that a program exports
 
 [[gnu::noinline]] const void* return_address() { return __builtin_return_address(0); }
 
-// Does something after the call, so that it is no jump.
+// Does something after the call, so that compilers do not make the call a jump.
 [[gnu::always_inline]] inline const void* shmem_inline_call() {
   const void* volatile address = return_address();
   return address;
@@ -43,7 +43,7 @@ TEST(CodePlace, SaysFunctionAndLine) {
   EXPECT_EQ(places.back().object, "unit_code_place");
 }
 
-// The name would be float, if it were one of C++.
+// Read as a C++ name, f would be float.
 extern "C" [[gnu::noinline]] const void* f() { return exchange_halos(); }
 
 TEST(CodePlace, LeavesNamesOfCAlone) {
@@ -76,7 +76,7 @@ TEST(CodePlace, TellsInlineFunctionsApart) {
   ASSERT_EQ(places.size(), 2u);
   EXPECT_EQ(places[0].text(), "shmem_inline_call at code_place_test.cpp:26");
   EXPECT_EQ(places[1].text(), "exchange_halos at code_place_test.cpp:30");
-  // Of which the first is the library's.
+  // The first place is the library's.
   EXPECT_EQ(meshmem::return_address_text(address), places[1].text());
 }
 
@@ -101,7 +101,7 @@ TEST(CodePlace, IsNothingForWhatIsNoCode) {
   EXPECT_TRUE(functions_at(16).empty());
 }
 
-// The unit tests have the library in themselves, so all that calls is the library's.
+// The unit tests contain the library, so every caller counts as the library's.
 TEST(ProgramCallText, IsOfAnotherFileThanTheLibrary) {
   EXPECT_EQ(meshmem::program_call_text(), "");
 }

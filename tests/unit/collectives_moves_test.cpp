@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each host collective that moves data, with PEs that are threads over plain memory. The tests use
-// lengths on both sides of every change of algorithm, strides, and an element behind each dest that
+// lengths on both sides of every change of algorithm, strides, and an element after each dest that
 // nobody may write.
 #include <gtest/gtest.h>
 

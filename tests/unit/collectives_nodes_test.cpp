@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each collective between nodes, with PEs that are threads. Nodes have one PE to five, alike and
-// not, whose members follow each other or are dealt out. Lengths are on both sides of every limit
-// of choice.hpp, one operation right behind the other.
+// Each collective between nodes, with PEs that are threads. Nodes have one to five PEs, equally
+// many or not; a node's PEs follow each other or are dealt out. Lengths are on both sides of every
+// limit of choice.hpp. Operations follow each other at once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -147,7 +147,7 @@ void expect_alltoall(const Pe& pe, Team& team, const Shape& shape,
   ASSERT_LE(dest_bytes, kHalf);
   std::memset(dest, 99, dest_bytes);
   Bytes expected(dest, dest + dest_bytes);
-  // An element says whose it is and where in the source.
+  // An element says which PE owns it, and where in the source it is.
   const auto write = [&](std::byte* to, int owner, std::size_t elem) {
     const std::uint64_t word = mixed(static_cast<std::uint64_t>(owner), elem);
     for (std::size_t i = 0; i < shape.elem_bytes; ++i)
@@ -192,8 +192,8 @@ TEST_P(Nodes, AlltoallOfElementsThatDoNotFitIntoAStage) {
   });
 }
 
-// A PE may have sent 4 MiB that another one has not received. If all came to that in an exchange,
-// all would wait.
+// A PE may have sent 4 MiB that another one has not received. If all PEs reached that limit in an
+// exchange, all would wait.
 TEST(LargeNodes, ExchangeLargeBlocksWithoutGoingFarAhead) {
   constexpr int kOfNode = 14;
   std::vector<int> nodes(2 * kOfNode, 0);
@@ -222,7 +222,7 @@ double rough(int pe, std::size_t i) {
   const double magnitude = static_cast<double>(std::uint64_t{1} << bits % 40);
   return (static_cast<double>(bits >> 11) / 9007199254740992.0 - 0.5) * magnitude;
 }
-// Of whole numbers sums are exact in any order.
+// Sums of whole numbers are exact in any order.
 double whole(int pe, std::size_t i) {
   return static_cast<double>(mixed(static_cast<std::uint64_t>(pe), i, 7) % 1000);
 }
@@ -231,7 +231,7 @@ using Value = double (*)(int pe, std::size_t i);
 void fill(double* source, int pe, std::size_t count, Value value) {
   for (std::size_t i = 0; i < count; ++i) source[i] = value(pe, i);
 }
-// In PE order, of the first `pes` PEs.
+// Sums in PE order over the first `pes` PEs.
 std::vector<double> sums(int pes, std::size_t count, Value value) {
   std::vector<double> result(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -328,7 +328,7 @@ TEST_P(Nodes, ScansAddTheSourcesOfThePesBeforeInPeOrder) {
   });
 }
 
-// Of up to 8 nodes, or of data that is not small.
+// Scans say so on up to 8 nodes, or if the data is not small.
 TEST_P(Nodes, ScansSayWhereNodesDoNotFollowEachOther) {
   const std::vector<int>& nodes = GetParam();
   std::vector<int> changes = nodes;
@@ -346,7 +346,7 @@ TEST_P(Nodes, ScansSayWhereNodesDoNotFollowEachOther) {
   EXPECT_EQ(said - before, are_in_turn ? nodes.size() : 0);
 }
 
-// A team whose PEs are those of WORLD in the reverse order, but for the last.
+// A team of all PEs of WORLD but the last, in the reverse order.
 TEST_P(Nodes, OfATeamInAnotherOrder) {
   NodeThreads job(GetParam(), 2 * kHalf);
   job.run([&](Pe& pe, Team& world) {
@@ -367,7 +367,7 @@ TEST_P(Nodes, OfATeamInAnotherOrder) {
   });
 }
 
-// Two nodes of four PEs.
+// How many messages `body` sends on two nodes of four PEs.
 int messages_of(const std::function<void(Pe&, Team&)>& body) {
   NodeThreads job({0, 0, 0, 0, 1, 1, 1, 1}, 2 * kHalf);
   job.run(body);

@@ -24,7 +24,7 @@ namespace {
 
 using Pe = PeThreads::Pe;
 
-// The API's name of a type whose values the tests compute with.
+// How the API names a type whose values the tests compute with.
 template <typename T>
 struct Reduced {
   using type = T;
@@ -78,7 +78,7 @@ const NamedReduce kReductions[] = {
 #undef ROW_false
 #undef ROW_true
 
-// Buffers of a PE's heap: the source, and a dest with an element behind it that nobody may write.
+// Buffers of a PE's heap: the source, and a dest with an element after it that nobody may write.
 constexpr std::size_t kHalf = 200 * 1024;
 
 template <typename T>

@@ -153,7 +153,7 @@ TEST(DevicePlans, TwoPesScatterAroundTheRingFromAMebibyteWhereWideLinesReduce) {
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {
   for (const int n : {2, 4, 8}) {
     const device::ReduceLimits limits = ReducePolicy().kernel_limits(n).block;
-    EXPECT_EQ(limits.two_shot, limits.one_shot);  // then directly
+    EXPECT_EQ(limits.two_shot, limits.one_shot);  // longer ones go directly
     EXPECT_NE(ReducePolicy().table_plan(limits.one_shot + 1, n).algorithm,
               ReduceAlgorithm::one_shot);
   }

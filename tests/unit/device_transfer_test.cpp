@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fence and quiet make no call of the device where it has been given nothing.
+// Fence and quiet do not call the device if it has been given nothing.
 #include "gpu/device_transfer.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace meshmem {
 namespace {
 
-// One that has not been opened could call none.
+// A DeviceTransfer that has not been opened could not call it.
 TEST(DeviceTransfer, IsCompleteWhereNothingHasBeenIssued) {
   DeviceTransfer transfer;
   transfer.complete("shmem_fence");

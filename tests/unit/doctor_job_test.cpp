@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The doctor as a job, without one: the table of several nodes, and its messages. It tries a
-// library that is made of two PEs in one process, and that can be broken.
+// The work of the doctor in a job, without a job: the table of several nodes, and its messages. The
+// library that it tries is two PEs in one process, and can be broken.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,11 +77,11 @@ TEST(DoctorNodes, ChecksThatAreTooLongAreCutAndKeepTheirVerdicts) {
                           [](const Check& one) { return one.verdict == Verdict::bad; }));
 }
 
-// PE 1's memory lies behind PE 0's, whose the calls are.
+// PE 1's memory follows PE 0's. PE 0 makes the calls.
 struct TwoPes {
   char memory[2][2][kTrialBytes];  // of a PE: host, device
   bool is_mapped = true;
-  const void* corrupted = nullptr;  // what comes to PE 1 there is wrong
+  const void* corrupted = nullptr;  // data that arrives at PE 1 there is wrong
 } pes;
 
 void* at(const void* own, int pe) {

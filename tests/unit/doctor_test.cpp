@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of `meshmem-info --doctor` on machines that are folders: a well one, and for each
+// The checks of `meshmem-info --doctor` on machines that are folders: a healthy one, and for each
 // check one with a problem. The files have the form of Linux 6's; AMD's GPUs are as in
 // kfd_topology_test.
 #include <grp.h>
@@ -36,7 +36,7 @@ std::string limits_with(const std::string& name, const std::string& value) {
   return text;
 }
 
-// A well machine with five cores; tests make it ill.
+// A healthy machine with five cores; tests break it.
 class Doctor : public testing::Test {
  protected:
   Doctor() {
@@ -109,7 +109,7 @@ class Doctor : public testing::Test {
   std::vector<NetworkRow> networks_{{"UCX", "99.0.1"},
                                     {"tcp over lo", "127.0.0.1, not used"},
                                     {"tcp over eth0", "192.0.2.2, used where it reaches a peer"}};
-  std::string srun_;  // what it lists
+  std::string srun_;  // srun's list
   std::optional<NvmlAnswer> nvml_;
   std::string hip_ = "6.3";
   std::optional<std::string> lack_;

@@ -156,7 +156,7 @@ void execute(FarWorld& world, ProxyRingReader& reader, const ProxyCommand& c) {
   }
 }
 
-// Serves the ring until the end of its scope. `limit` holds back what is told to be completed.
+// Serves the ring until the end of its scope. It reports at most `limit` commands as completed.
 class Server {
  public:
   explicit Server(FarWorld& world) : world_(world), thread_([this] { run(); }) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A line that ends the job comes, whatever keeps the library from finding its place in the program.
+// The line that ends a job is printed, whatever keeps the library from finding its place in the
+// program.
 // Invariant: dladdr1 here stands for libc's; the lookup begins with it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>

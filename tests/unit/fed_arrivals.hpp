@@ -2,7 +2,7 @@
 //
 // PE 1 of four on two nodes as it takes messages in, with requests under way, without a network and
 // without threads.
-// Invariant: a message that would end the job throws instead; the object is useless then. Each
+// Invariant: a message that would end the job throws instead; then the object is useless. Each
 // memory is an allocation of its own, so that AddressSanitizer sees an access beyond one. Included
 // by the mutation test and by the fuzzers.
 #ifndef MESHMEM_TESTS_UNIT_FED_ARRIVALS_HPP_
@@ -20,7 +20,7 @@
 
 namespace meshmem {
 
-// All that is sent has left at once, to nobody.
+// Everything counts as sent at once, and goes to nobody.
 class SwallowingWire final : public Wire {
  public:
   std::string address() const override { return {}; }
@@ -109,7 +109,7 @@ class FedArrivals {
  private:
   struct JobEnds {};
 
-  // And says nothing.
+  // From now on errors throw, and print nothing.
   static bool throw_where_the_job_ends() {
     send_messages_to(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     set_abort_job([](int) { throw JobEnds(); });

@@ -150,14 +150,14 @@ TEST_F(FileHandover, EndsTheJobIfThereIsNoWay) {
   EXPECT_EXIT(take_file(ticket), testing::ExitedWithCode(1), "meshmem: .*must run as one user");
 }
 
-// An offered file need not be one that a PE of this user offers.
+// A ticket may name a file that no PE of this user has offered.
 class ForgedFile : public testing::Test {
  protected:
   void TearDown() override {
     end_offer();
     close(file_);
   }
-  // Why it is refused, by both ways alike.
+  // Why the file is refused; both ways give the same reason.
   std::string refusal(int file) {
     file_ = file;
     EXPECT_GE(file_, 0);

@@ -111,7 +111,7 @@ TEST_F(HeapWatchTest, FollowsBlocksThatGrowAndShrinkInPlace) {
   }
 }
 
-// Telling of all of a large heap would take an eighth of it in the checker's own books.
+// If all of a large heap were described, the checker's own tables would take an eighth of that.
 TEST_F(HeapWatchTest, SpeaksOfWhatIsNearTheBlocks) {
   EXPECT_TRUE(may_touch(heap_base, kHeap - 1));
   const void* large = allocate(kHeap - 4096);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Channels of a team, each with a block of its own. Reductions go in slices by any algorithm, one
-// behind another with other numbers of blocks. Packets are as old as their flag's way around.
+// after another with different numbers of blocks. Packets are so old that their flag's number comes
+// round again.
 // Invariant: all that is random follows from the seed, which a failure names.
 #include <chrono>
 #include <thread>
@@ -26,7 +27,7 @@ struct SlicedSum {
   std::size_t count;
 };
 
-// Sums one after another, with other numbers of blocks: they lie behind one another in the heap.
+// Sums one after another, with different numbers of blocks. They lie one after another in the heap.
 std::vector<SlicedSum> sliced_sums(unsigned seed) {
   std::mt19937 random(seed);
   std::vector<SlicedSum> sums;
@@ -93,9 +94,9 @@ TEST(KernelChannels, BlocksOnChannelsOfTheirOwnDoNotMeddle) {
 
 // ---- Batches that fill their slots to the last line
 
-// Sums by one block of counts that end around two full batches, at each distance from where 16
-// bytes are even. One PE is late: by then what the others can send it lies in its places, none of
-// it read.
+// Sums by one block of counts that end around two full batches, at each distance from a multiple of
+// 16 bytes. One PE is late: by then its places hold all that the others can send, and none of it
+// has been read.
 void check_full_batches(int n, ReduceAlgorithm algorithm) {
   SCOPED_TRACE(testing::Message() << n << " PEs, algorithm " << static_cast<int>(algorithm));
   constexpr std::size_t kRow = 16 * 1024;  // so that places are many lines long
@@ -194,7 +195,7 @@ TEST(KernelMeetings, BringWhatAnyNumberOfPesHasStored) {
   }
 }
 
-// ---- Packets that are as old as their flag's way around
+// ---- Packets that are so old that their flag's number comes round again
 
 constexpr std::uint64_t kQuarter = std::uint64_t{1} << 30;
 constexpr std::size_t kLong = 8;

@@ -45,7 +45,7 @@ TEST(HipDevices, TellWhatTheyAre) {
   EXPECT_STRNE(first, second);
 }
 
-// The attribute is a pointer, which programs give room for and write 1 to.
+// The attribute is a pointer to a word, to which programs write 1.
 TEST(HipDevices, HaveAWordThatFlushesNothing) {
   for (const int device : {0, 3}) {
     unsigned int* flush = nullptr;

@@ -49,7 +49,8 @@ TEST(HipKernels, AreOverloadsThatTheArgumentsChoose) {
   EXPECT_EQ(left_by([](int* to) { hipLaunchKernelGGL(choose, 1, 1, 0, nullptr, to, to); }), -3);
 }
 
-// Converted before the launch: the object that becomes a number then is gone when the kernel runs.
+// An argument is converted before the launch: the object that it comes from is gone when the kernel
+// runs.
 struct Number {
   explicit Number(int number) : value(number) {}
   Number(const Number&) = delete;

@@ -291,7 +291,7 @@ TEST(Proxy, MakesFenceOfAGroupComeBehindTheCommandsOfAllLanes) {
   expect_fence_behind_stores<Block>();
 }
 
-// One of each group: all blocks, each of them, a wave, a thread.
+// A collective by each kind of group: all blocks, one block, a wave, a thread.
 __global__ void ask_for_collectives(const State* state, float* dest, const float* source) {
   state_of_thread = state;
   if (blockIdx.x == 0) p<float>(Thread(), WorldPes(), dest, 1, kFarPe);

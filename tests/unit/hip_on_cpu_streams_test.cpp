@@ -180,8 +180,8 @@ long count_threads() {
   return std::distance(begin(threads), end(threads));
 }
 
-// At the end a sanitizer looks for leaks, and misses what the stack of a thread refers to that is
-// on a fiber to destroy it.
+// At the end a sanitizer looks for leaks. While a thread is on a fiber to destroy that fiber, it
+// misses what the thread's own stack refers to.
 void fail_if_fibers_are_destroyed() {
   const long mappings = count_lines("/proc/self/maps"), threads = count_threads();
   for (int i = 0; i < 5000 && count_threads() == threads; ++i)
@@ -315,7 +315,7 @@ TEST(HipGraphs, RefuseWhatWaitsOrAllocates) {
   refuses(hipErrorStreamCaptureUnsupported, [&] { return hipEventSynchronize(event); });
   hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
   ASSERT_HIP(hipThreadExchangeStreamCaptureMode(&mode));
-  ASSERT_HIP(hipEventRecord(event, stream));  // before the capture, and yet: as AMD's runtime
+  ASSERT_HIP(hipEventRecord(event, stream));  // refused all the same, as by AMD's runtime
   refuses(hipErrorCapturedEvent, [&] { return hipEventQuery(event); });
   refuses(hipErrorCapturedEvent, [&] { return hipEventSynchronize(event); });
   EXPECT_HIP(hipEventSynchronize(event));
@@ -326,7 +326,7 @@ TEST(HipGraphs, RefuseWhatWaitsOrAllocates) {
   EXPECT_EQ(hipStreamEndCapture(stream, &graph), hipErrorIllegalState);
 }
 
-// Checks what another thread and this one may call while `mode` captures, when they have said
+// Checks what another thread and this one may call while `mode` captures, if their own mode is
 // `of_thread`.
 void expect_allowed(hipStreamCaptureMode mode, hipStreamCaptureMode of_thread, bool here,
                     bool elsewhere) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores of the processor into memory that start-up has added: what is taken, and what is counted
-// until it has arrived. That a store has left the processor, no test can see without a GPU.
+// Stores of the processor into memory that start-up has added: which ones are made, and which count
+// as pending until they have arrived. No test without a GPU can see that a store has left the
+// processor.
 #include "gpu/host_stores.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whom a kernel waits for, by the place in the sync slab that it looks at.
+// For which PE a kernel waits, by the place in the sync slab that it looks at.
 // Invariant: the layout is the one that kernels use.
 #include "core/kernel_waits.hpp"
 

@@ -116,7 +116,7 @@ class World {
   std::vector<int> reversed_, even_;
 };
 
-// Those that groups of any shape can run: wide lines take whole waves.
+// The algorithms that groups of any shape can run: wide lines need whole waves.
 const std::vector<ReduceAlgorithm> kAlgorithms = [] {
   std::vector<ReduceAlgorithm> algorithms;
   for (int i = 0; i < kReduceAlgorithmCount; ++i) {

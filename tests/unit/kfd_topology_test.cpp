@@ -61,7 +61,8 @@ class Tree {
   int links_ = 0;
 };
 
-// Four processors' nodes, then eight GPUs; of each pair the links between its two halves are four.
+// Nodes of four processors, then eight GPUs. The two halves of each pair have four links between
+// them.
 TEST(KfdTopology, ShowsTheHopsOfMi250x) {
   constexpr std::array<std::pair<int, int>, 12> kDirect{{{0, 1},
                                                          {2, 3},

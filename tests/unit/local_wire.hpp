@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A network within a process, whose PEs are threads. Messages wait at their sender and at their
-// receiver for a random number of looks, and arrive in order, each pair's by itself.
-// Invariant: a message's memory is read when it leaves, which sent() says, and no earlier; so who
-// changes it before is found. It wakes as Wire promises, and no more. Included by the tests of
-// NetworkTransport.
+// receiver for a random number of looks, and arrive in order for each pair.
+// Invariant: a message's memory is read when it leaves, which sent() tells, and not before. So code
+// that changes it too early is found. A wire wakes as Wire promises, and no more. Included by the
+// tests of NetworkTransport.
 #ifndef MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_
 #define MESHMEM_TESTS_UNIT_LOCAL_WIRE_HPP_
 
@@ -86,7 +86,7 @@ class LocalWire : public Wire {
   }
   std::string description() const override { return "a local wire"; }
 
-  // The wire with this number says nothing more.
+  // The peer with this number is reported as lost.
   void lose(int number, const std::string& why, bool was_silent) {
     const std::lock_guard lock(mutex_);
     lost_.push_back({number, why, was_silent});
@@ -99,7 +99,7 @@ class LocalWire : public Wire {
   }
   std::size_t n_sent() const { return n_sent_; }
   std::size_t n_peers() const { return peers_.size(); }
-  // Whether an arrival wakes who sleeps: arm() has said so, and nothing has been taken since.
+  // Whether an arrival wakes a sleeper: arm() has said so, and nothing has been taken since.
   bool is_armed() {
     const std::lock_guard lock(mutex_);
     return is_armed_;

@@ -132,7 +132,7 @@ TEST(Machine, AllowsManyDescriptorsWhereTheyAreNeeded) {
             0);
 }
 
-// The scheduler may take it away at once, so one arrival in many attempts has to do.
+// The scheduler may move the thread away at once, so one arrival in many attempts is enough.
 TEST(Machine, GoesToEachCoreAndStaysFreeToLeave) {
   const std::vector<int> cpus = allowed_cpus();
   for (const int cpu : cpus) {
@@ -170,8 +170,8 @@ TEST(Machine, LeavesAThreadTheCoresThatItWasBoundTo) {
   }).join();
 }
 
-// Whoever else is on the machine: once in many moves the thread is still there where it has been
-// put.
+// Other programs may run here, so it is enough that once in many moves the thread is still where it
+// was put.
 TEST(Machine, GoesToOneOfSomeCoresAndStaysFree) {
   const std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP();

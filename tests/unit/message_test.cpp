@@ -11,7 +11,7 @@
 namespace meshmem {
 namespace {
 
-// Shows a message and reads it again; its last byte if all of it has come.
+// Shows a message and reads it again. Returns its last byte if all of it has come.
 int send_to_itself(std::size_t bytes) {
   PeThreads job(1, 4096);
   int seen = 0;

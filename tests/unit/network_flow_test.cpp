@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a flow's records leave: a put that something follows as a rule waits for it, and shares its
-// message. And when an answer is expected, whose message acknowledges. Time is a variable of the
-// test.
+// When a flow's records leave: a put that something usually follows waits for it, and shares its
+// message. And when an answer is expected, whose message also acknowledges. Time is a variable of
+// the test.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@ using std::chrono::microseconds;
 
 FollowUps::Clock::time_point time_now{std::chrono::hours(1)};
 
-// Counts what it is given; all of it has left at once.
+// Counts what it is given, which counts as sent at once.
 class Counter : public Wire {
  public:
   std::string address() const override { return {}; }
@@ -34,11 +34,11 @@ class Counter : public Wire {
   bool arm() override { return true; }
   std::string description() const override { return {}; }
   int sent = 0;
-  // Of the last one:
+  // Of the last message:
   Head head{};
   std::size_t body_bytes = 0;
   bool asks = false;
-  microseconds takes{0};  // to send
+  microseconds takes{0};  // how long sending takes
 };
 
 struct Sender {

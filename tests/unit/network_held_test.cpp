@@ -157,7 +157,7 @@ TEST(HeldRecords, ASignalWithoutDataFollowsTheFence) {
       network::signal_of({.kind = RecordKind::put_signal, .follows_fence = 1}).follows_fence);
 }
 
-// A PE each; what comes for the device of PE 1 goes to this one.
+// Two nodes of one PE each. Data for the device of PE 1 goes to `device`.
 class TwoNodes : public NetworkPes {
  public:
   explicit TwoNodes(DeviceAccess& device)
@@ -213,7 +213,7 @@ class BusyDevice : public DeviceAccess {
   uint64_t value_[1] = {5};
 };
 
-// They are kept there until the device has answered, so they must not be many.
+// Puts behind the get are kept until the device has answered, so they must not be many.
 TEST(HeldRecords, BehindAGetOfDeviceMemoryAreLimited) {
   constexpr int kPuts = 400;
   BusyDevice device;

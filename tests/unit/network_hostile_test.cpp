@@ -62,7 +62,7 @@ class Stranger {
   const int peer_;
 };
 
-// The transport's own thread may be at it, too.
+// The transport's own thread may take them in, too.
 void let_arrive(NetworkPes& job) {
   do {
     job.of(1).progress();
@@ -84,7 +84,7 @@ bool changes(const Speak& speak) {
 }
 
 TEST(Stranger, ChangesNothing) {
-  EXPECT_TRUE(changes([](Stranger& s) {  // this is how it is done
+  EXPECT_TRUE(changes([](Stranger& s) {  // as a PE does
     s.say_hello();
     s.send_record(kPut, &kValue);
   }));
@@ -265,7 +265,7 @@ TEST(LostPe, EndsTheJobWithALine) {
     job.of(0).put({1, RemoteSegment::heap, 0}, &value, sizeof value);
     job.of(0).complete();
     job.wire(0).lose(1, "a reason", was_silent);
-    std::this_thread::sleep_for(std::chrono::seconds(100));  // the thread tells it
+    std::this_thread::sleep_for(std::chrono::seconds(100));  // the thread reports the loss
   };
   for (const bool was_silent : {false, true})
     EXPECT_EXIT(lose(was_silent), testing::ExitedWithCode(1), "lost PE 1 on host t: a reason");
@@ -295,7 +295,7 @@ TEST(LostPe, IsMissedWhenItHasOpenedAgain) {
     job.run([&](int me) { job.of(me).reopen(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the last bye is taken in
     job.wire(0).lose(1, "a reason", false);
-    std::this_thread::sleep_for(std::chrono::seconds(20));  // the thread tells it
+    std::this_thread::sleep_for(std::chrono::seconds(20));  // the thread reports the loss
   };
   EXPECT_EXIT((lose(), std::_Exit(0)), testing::ExitedWithCode(1), "lost PE 1 on host t: a reason");
 }

@@ -46,7 +46,7 @@ class Author {
       const bool is_in_head = letter.body.empty() || below(2) == 0;
       auto* const bytes =
           is_in_head ? reinterpret_cast<std::byte*>(&letter.head) : letter.body.data();
-      // The token is right as a rule, or all else would be ignored.
+      // The token is mostly right, otherwise all else would be ignored.
       const std::size_t first = is_in_head && below(50) != 0 ? sizeof letter.head.token : 0;
       change(bytes + first, (is_in_head ? sizeof letter.head : letter.body.size()) - first);
       if (below(8) == 0) letter.body.resize(below(8) == 0 ? below(100'000) : below(200));
@@ -133,7 +133,7 @@ TEST(Mutations, AreTakenIgnoredOrEndTheJob) {
     receiver = std::make_unique<FedArrivals>();
     of_one = 0;
   }
-  // Each was met often.
+  // Each fate was met often.
   for (const int count : fates) EXPECT_GT(count, kMessages / 50);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the network's thread wakes up and takes in what has come: at once where nobody else does,
-// and not the answer to one who polls for it.
+// When the network's thread wakes up and takes in what has come: at once if nobody else does, but
+// not an answer that another thread polls for.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -90,7 +90,7 @@ TEST_F(SleepingThread, IsNotWokenByWhatItsCallerPollsFor) {
   thread_.leave_it_to_caller();
   EXPECT_FALSE(thread_.sleeps_on());
   bring();
-  // The caller has gone away without taking it in.
+  // The caller has gone away without taking the message in.
   ASSERT_TRUE(comes_true([&] { return has_taken_in(); }));
   EXPECT_GE(taken_at_.load() - asked, kTimer);
 }

@@ -262,7 +262,7 @@ TEST_P(Network, ASinkTakesAMessageWhileItArrives) {
   job.run([&](int me) {
     std::vector<Collected> sinks(lengths.size());
     const auto expect = [&](std::size_t i) { job.of(1).expect(0, key(i), {sinks[i], lengths[i]}); };
-    // Of every second message PE 1 says before it is sent who takes it, of the others behind it.
+    // For every second message PE 1 says before it is sent who takes it, for the others afterwards.
     for (std::size_t i = 0; i < lengths.size() && me == 1; i += 2) expect(i);
     job.meet();
     for (std::size_t i = 0; i < lengths.size() && me == 0; ++i) {
@@ -297,7 +297,7 @@ TEST_P(Network, ASenderIsNotFarAhead) {
       }
     }
   });
-  // Another team's messages are not kept up by those that nobody receives.
+  // Another team's messages are not held up by those that nobody receives.
   for (uint64_t i = 0; i < 42; ++i) job.of(0).send(1, {5, i, 0}, data.data(), data.size());
   job.run([&](int me) {
     uint64_t value = 4;
@@ -308,7 +308,7 @@ TEST_P(Network, ASenderIsNotFarAhead) {
 }
 
 // How many messages `issue` and a quiet after it take. Nothing is acknowledged before the quiet:
-// what waits to leave with others does not leave for being answered early on a slow machine.
+// otherwise, on a slow machine, records that wait for others could leave early.
 std::size_t messages_of(NetworkPes& job, const std::function<void()>& issue) {
   const auto before = job.wire(0).n_sent();
   job.wire(0).hold_back(true);
@@ -524,7 +524,7 @@ TEST(NetworkStart, APeOpensLate) {
   EXPECT_EQ(now(job.heap_of<uint64_t>(1)), value);
 }
 
-// A get of device memory takes a while there, and a question that comes later none.
+// A get of device memory takes a while there, and a later question takes no time.
 TEST(Questions, EndNoMarkOfAnEarlierGet) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .has_device = true});
   for (int pe = 0; pe < job.n(); ++pe) job.of(pe).answer_with(answer_with_sums);

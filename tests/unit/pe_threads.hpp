@@ -83,13 +83,14 @@ class PeThreads {
   };
 
   PeThreads(int n, std::size_t heap_bytes, int slots = 1) : slots_(slots) {
-    // If the build has any delays.
+    // Random delays, if the build has them.
     if (const char* seed = std::getenv("MESHMEM_FUZZ_SEED"))
       start_schedule_fuzzing(std::strtoull(seed, nullptr, 10), 0);
     wait_policy.polls = 1;  // there are more threads than cores
     wait_policy.timeout_seconds = 60;
     wait_policy.timeout_name = "of the test";
-    // A process has one map, and here are the heaps of several PEs: to its checks all is symmetric.
+    // A process has one map, and here it has the heaps of several PEs. To its checks all memory is
+    // symmetric.
     direct_map.heap = Segment(0, SIZE_MAX, nullptr);
     for (int pe = 0; pe < n; ++pe) {
       heaps_.push_back(zeroed_memory(heap_bytes));
@@ -103,8 +104,8 @@ class PeThreads {
     }
   }
 
-  // body(pe) by all PEs, a thread each. A body that stops early would leave the others waiting: it
-  // expects, and never asserts.
+  // body(pe) by all PEs, a thread each. A body that stops early would leave the others waiting, so
+  // it uses EXPECT_ and never ASSERT_.
   void run(const std::function<void(Pe&)>& body) {
     std::vector<std::thread> threads;
     for (Pe& pe : pes_) threads.emplace_back([&body, &pe] { body(pe); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The comparison that fence and quiet make: where another thread has completed the work, what it
-// did is seen by the thread whose quiet asks and finds nothing under way. ThreadSanitizer judges.
+// The comparison that fence and quiet make. If another thread has completed the work, a thread
+// whose quiet finds nothing under way sees what the work has stored. ThreadSanitizer judges.
 #include "base/waiting/pending_work.hpp"
 
 #include <gtest/gtest.h>

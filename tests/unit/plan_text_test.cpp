@@ -83,7 +83,7 @@ TEST(PlanText, RefusesNumbersThatAreNone) {
         "\x01 any ring 1 64"}) {
     const std::string complaint = complaint_about("meshmem-tuning 1 cpu\n" + std::string(row));
     EXPECT_EQ(complaint.find("line 2: "), 0u) << row << ": " << complaint;
-    EXPECT_NE(complaint.find("; "), std::string::npos) << row;  // what would do
+    EXPECT_NE(complaint.find("; "), std::string::npos) << row;  // then says what is valid
     EXPECT_EQ(complaint.find_first_of("\n\x01"), std::string::npos) << row;
   }
 }
@@ -136,7 +136,7 @@ TEST(PlanChoice, TakesRowsOfTheFileBeforeThoseOfTheLibrary) {
   expect_plan(policy.kernel_plan(1024, 2, 64), ReduceAlgorithm::ring, 5, 96);
   expect_plan(policy.kernel_plan(1024, 3, 64), ReduceAlgorithm::two_shot, 7, 32);
   expect_plan(policy.kernel_plan(1 << 20, 4, 64), built_in.algorithm, built_in.blocks,
-              built_in.threads);  // of no row
+              built_in.threads);  // as without a table
 }
 
 }  // namespace

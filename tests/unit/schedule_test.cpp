@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules, run for 1 to 64 PEs without any process. Books say how often each PE has taken in
-// each PE's contribution, and the steps are played in lockstep on these books.
+// The schedules, run for 1 to 64 PEs without any process. Counts say how often each PE has taken in
+// each PE's contribution, and the steps are played in lockstep on these counts.
 #include "collectives/schedule.hpp"
 
 #include <gtest/gtest.h>

@@ -22,8 +22,7 @@ cpu_set_t set_with(std::initializer_list<int> cores) {
   return set;
 }
 
-// PEs that run on the cores `running`, and may use the set of their place; the last one holds for
-// the others too.
+// PE i runs on core running[i] and may use sets[i]. The last set also holds for all further PEs.
 struct Job {
   Job(const Cores& running, const std::vector<cpu_set_t>& sets) : directory(running.size()) {
     for (std::size_t i = 0; i < running.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on device memory for those who do not wait for a device: pieces of copies, and operations in
-// batches. Invariant: where devices are processors, their memory is the test's own.
+// Work on device memory for threads that do not wait for a device: pieces of copies, and operations
+// in batches. Invariant: where devices are processors, their memory is the test's own.
 #include "gpu/staged_access.hpp"
 
 #include <gtest/gtest.h>

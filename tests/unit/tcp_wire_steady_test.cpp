@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kFewCalls = 200;
 
-// Three ends: one of which `middle` is used to hear, and one that is heard seldom.
+// Three ends. `middle` hears the talker often, and the quiet one seldom.
 class TcpWireSteady : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strangers at the port of the wire of TCP: whatever they send or hold, they reach nobody, and
-// those of the job go on.
+// Strangers at the port of the TCP wire: whatever they send or hold, they reach nobody, and the
+// job's ends go on.
 #include "transport/tcp/tcp_wire.hpp"
 
 #include <sys/resource.h>
@@ -167,7 +167,7 @@ TEST(TcpWire, OutlivesTheLackOfDescriptors) {
   });
 }
 
-// Some descriptors are enough to listen, and one more is wanted.
+// There are enough descriptors to listen, but one more is needed.
 TEST(TcpWire, IsNotOpenedWhereItCannotWatchConnections) {
   in_child([] {
     const rlimit few{static_cast<rlim_t>(count_descriptors()) + 20, 4096};

@@ -119,7 +119,7 @@ TEST_F(Table, FindsALivingPublishedTeamByItsHandle) {
   EXPECT_EQ(table_.find(SHMEM_TEAM_SHARED), nullptr);
 }
 
-// Those of active sets are never offered.
+// Slots of active sets are never offered.
 TEST_F(Table, HasNoFreeSlotWhenAllAreTaken) {
   for (int slot = 0; slot < kFirstActiveSetSlot; ++slot) table_.add({3}, slot, 0, {});
   EXPECT_EQ(TeamTable::first_free(table_.offer(0)), -1);
@@ -144,7 +144,7 @@ TEST(Offers, AgreeOnWhatIsFreeEverywhereAndOnTheHighest) {
   EXPECT_EQ(TeamTable::first_free(one), 2);
 }
 
-// A split of `parent` into the team of `pes`: nullptr for who is no member. As the API does it.
+// Splits the team of `pes` off `parent`, as the API does. Returns nullptr if this PE is no member.
 Team* split(TeamTable& table, Team& parent, const std::vector<int>& pes, int my_pe) {
   for (;;) {
     TeamTable::Offer offer = table.offer(parent.slot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ends of a wire, over this machine's TCP, which check what they take. TEST_WIRE=ucx: of UCX,
-// else of meshmem's own.
+// Two ends of a wire, over this machine's TCP, which check what they take. TEST_WIRE=ucx means
+// UCX's wire, otherwise it is meshmem's own.
 // Invariant: each test runs in children of its own, so that no process forks after it has loaded
 // UCX. Included by the tests of the wires, which end with 77 where UCX is asked for and not there.
 #ifndef MESHMEM_TESTS_UNIT_WIRE_ENDS_HPP_
@@ -134,7 +134,7 @@ class End : public WireListener {
   std::string why_;
 };
 
-// Makes progress at all ends until `done`; a minute is for ever.
+// Makes progress at all ends until `done`; gives up after a minute.
 template <typename Done>
 bool progress_until(const std::vector<End*>& ends, const Done& done) {
   const auto end_of_patience = steady_clock::now() + seconds(60);

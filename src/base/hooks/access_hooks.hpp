@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the library that instrumented programs call (src/tools/accesses/) tells the library of races
-// (src/tools/races/) of a program's own loads and stores. All that the two share.
-// Invariant: no hooks are set but while a job is checked. Both libraries stay loaded.
+// The hooks by which src/tools/accesses/, the library that instrumented programs call, tells
+// src/tools/races/ of a program's own loads and stores. The two share nothing else.
+// Invariant: hooks are set only while a job is checked. Both libraries stay loaded.
 #ifndef MESHMEM_BASE_HOOKS_ACCESS_HOOKS_HPP_
 #define MESHMEM_BASE_HOOKS_ACCESS_HOOKS_HPP_
 
@@ -14,31 +14,32 @@ namespace meshmem {
 enum class AccessKind : std::uint8_t {
   load,
   store,
-  volatile_load,  // happens behind the call of note, and there is no call of saw
+  volatile_load,  // happens after the call of note(); saw() is not called
   volatile_store,
-  atomic_store,  // or an operation that both loads and stores
+  atomic_store,  // or an atomic operation that loads and stores
 };
 inline constexpr unsigned kAccessKinds = 5;
 
 struct AccessHooks {
-  // Before the access. caller: behind the place in the program.
+  // Called before the access. caller: the address to which the call in the program returns.
   void (*note)(const void* address, std::size_t bytes, AccessKind kind, const void* caller);
-  // Behind an atomic load, also that of an operation that stores too.
+  // Called after an atomic load, and after an operation that loads and stores.
   void (*saw)(const void* address, std::size_t bytes);
-  // 1 before a thread begins that the caller does not wait for, -1 behind the wait for it.
+  // 1: a thread starts, or a parallel region begins. -1: it has been joined, or has ended.
   void (*change_parallel)(int change);
-  // All before a release of an object is before all behind a later acquire of it.
+  // Work before a release of an object happens before the work after a later acquire of it.
   void (*release)(const void* object);
   void (*acquire)(const void* object);
-  // This thread does work of its own, behind what was released to `object`, until the end, which
-  // releases. frame: where its stack for it begins; nullptr: where it was.
+  // Between these two the thread's work counts as a strand of its own. The begin acquires `object`,
+  // and the end releases its own. frame: where the stack of this work begins; nullptr: where it
+  // was.
   void (*begin_strand)(const void* object, const void* frame);
   void (*end_strand)(const void* object);
-  // The memory is free, or new.
+  // The memory was freed, or is new.
   void (*forget)(void* begin, std::size_t bytes);
 };
 
-// nullptr: none from now on.
+// nullptr: no hooks from now on.
 using SetAccessHooks = void (*)(const AccessHooks* hooks);
 inline constexpr char kSetAccessHooksSymbol[] = "meshmem_set_access_hooks";
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How valgrind and the sanitizers are asked and told.
-// Invariant: nothing here is linked: valgrind sees a request in the code, which does nothing
-// elsewhere, and the sanitizers' functions are there only in programs that are built with one.
+// Asks and tells valgrind and the sanitizers.
+// Invariant: needs no library. Valgrind recognizes a request by its code, which does nothing
+// elsewhere. Only programs that are built with a sanitizer have its functions.
 #include "base/hooks/memory_checker.hpp"
 
 // The header is of the Debian package valgrind, which ./mesh installs.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tool that looks for wrong accesses to memory while this program runs, if there is one:
-// valgrind's memcheck or AddressSanitizer. It is told what of symmetric memory may be touched.
-// Invariant: found out when the program runs, so that one library serves all programs; without a
-// checker nothing happens. Called by start-up and by what keeps the books of the symmetric heaps.
+// Tells the tool that looks for wrong accesses to memory while this program runs, if there is one,
+// which symmetric memory may be touched. The tool is valgrind's memcheck or AddressSanitizer.
+// Invariant: the tool is found at run time, so one library serves all programs; without one nothing
+// happens. Called by start-up and by what watches the symmetric heaps.
 #ifndef MESHMEM_BASE_HOOKS_MEMORY_CHECKER_HPP_
 #define MESHMEM_BASE_HOOKS_MEMORY_CHECKER_HPP_
 
@@ -16,17 +16,18 @@ MemoryChecker memory_checker();
 
 // From here on an access to these bytes by this process is an error.
 void forbid_access(const void* memory, std::size_t bytes);
-// From here on it is right, and the bytes have values: those that other PEs write are not seen.
+// From here on it is allowed, and the bytes count as written: the tool does not see what other PEs
+// write.
 void allow_access(const void* memory, std::size_t bytes);
 
-// A block that the program allocates and frees; also told to those who look for lost memory, since
-// pointers may be kept in it. Reports name the block and, under valgrind, who made and freed it.
+// A block that the program allocates and frees. Checkers for leaks look for pointers in it. Reports
+// name the block and, under valgrind, the calls that allocated and freed it.
 void begin_block(const void* block, std::size_t bytes);
 void resize_block(const void* block, std::size_t before, std::size_t after);  // in place
 void end_block(const void* block, std::size_t bytes);
 
-// Between these two a library that this one calls allocates what it keeps until the process ends,
-// which is not lost. They nest.
+// Memory that is allocated while one exists is no leak: a library that this one calls keeps it
+// until the process ends. They nest.
 struct IgnoreLeaks {
   IgnoreLeaks();
   ~IgnoreLeaks();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Notes what threads of the library do beside the program, for tracks of their own in a trace.
-// Invariant: without a trace it costs one load. Used by the threads; the trace's library sets the
-// hook when it opens a trace, and clears it when that ends.
+// Invariant: without a trace it costs one load. Used by the threads. The library of traces sets the
+// hook when it opens a trace, and clears it when it closes the trace.
 #ifndef MESHMEM_BASE_HOOKS_OWN_WORK_HPP_
 #define MESHMEM_BASE_HOOKS_OWN_WORK_HPP_
 
@@ -15,7 +15,7 @@ namespace meshmem {
 
 inline constinit std::atomic<NoteWork> note_work{nullptr};
 
-// Work that begins now. Nothing is noted of it unless it calls done().
+// Work that begins now. Only done() notes it.
 class OwnWorkSpan {
  public:
   explicit OwnWorkSpan(OwnWork what)
@@ -24,7 +24,8 @@ class OwnWorkSpan {
   }
   OwnWorkSpan(const OwnWorkSpan&) = delete;
 
-  // The library of traces stays loaded: it may have closed the trace since the work began.
+  // The trace may have been closed since the work began. Its library stays loaded, so note_ is
+  // valid.
   void done(std::uint64_t commands = 0) {
     if (note_) note_(what_, begin_, commands);
   }

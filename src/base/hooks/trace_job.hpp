@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data that the library of traces (src/tools/tracing/) or of races (src/tools/races/) gets when
-// libmeshmem.so loads it, and the names by which it is called. All that the two share.
-// Invariant: plain data, valid during the call that gets it, but for the functions.
+// The data that libmeshmem.so hands to the library of traces (src/tools/tracing/) or of races
+// (src/tools/races/), and the names of the functions that it calls there. They share nothing else.
+// Invariant: plain data, valid during the call. The functions stay valid, and so do the members
+// that say so.
 #ifndef MESHMEM_BASE_HOOKS_TRACE_JOB_HPP_
 #define MESHMEM_BASE_HOOKS_TRACE_JOB_HPP_
 
@@ -20,14 +21,14 @@ namespace meshmem {
 
 inline constexpr unsigned kTraceJobVersion = 9;
 
-// Symmetric memory of this PE, the same in all up to where it begins.
+// A segment of this PE. It has the same length on all PEs, and a base of its own on each.
 struct TraceRange {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
 };
 
-// The processor's counter, which is read in a third of the time that the system's clock takes.
-// Where it has none that programs may read: the clock.
+// trace_ticks() reads the processor's counter, in a third of the time that the system's clock
+// takes. A processor without a counter for programs has the clock only.
 inline std::uint64_t trace_clock_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -46,13 +47,13 @@ inline std::uint64_t trace_ticks() {
 #endif
 }
 
-// One moment by both.
+// One moment, by both clocks.
 struct TraceMoment {
   std::uint64_t ticks = 0;
   std::uint64_t ns = 0;
   static TraceMoment now() { return {trace_ticks(), trace_clock_ns()}; }
-  // Of several readings the one during which least time passed: a thread may lose its core between
-  // the two clocks.
+  // Takes the reading that took least time of several: a thread may lose its core between the two
+  // clocks.
   static TraceMoment now_exactly() {
     constexpr int kReadings = 5;
     TraceMoment best;
@@ -68,11 +69,11 @@ struct TraceMoment {
 
 // The work that threads of the library do for others.
 enum class OwnWork : std::uint8_t { take_in_messages, serve_kernels };
-// Called by the thread that has just done it. commands: how many kernels had given it.
+// Called by the thread that has just done it. commands: how many the kernels had given it.
 using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
 
-// Answers what a PE of another node asks of this process. Called by whichever thread takes in
-// messages, so it waits for no answer. False: there is no such question.
+// Answers a question of a PE on another node. Any thread that takes in messages may call it, so it
+// must not wait for another answer. False: there is no such question.
 using AnswerQuestion = bool (*)(const std::byte* question, std::size_t bytes, std::byte* answer,
                                 std::size_t answer_bytes);
 inline constexpr std::size_t kMostOfQuestion = 48 * 1024, kMostOfAnswer = 8 * 1024;
@@ -90,33 +91,34 @@ struct TraceJob {
   int thread_level = 0;             // SHMEM_THREAD_*, as the program has asked for
   TraceRange heap, statics, device_heap;
   bool polls = false;                              // MESHMEM_CHECK=races-polled
-  bool has_kernels = false;                        // the program, on this PE
+  bool has_kernels = false;                        // of the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
-  void (*fail)(std::string_view) = nullptr;        // the line of an error, and the end of the job
-  void (*await_ends_of_others)() = nullptr;        // of the PEs' processes on this machine
+  void (*fail)(std::string_view) = nullptr;        // prints an error's line and ends the job
+  void (*await_ends_of_others)() = nullptr;        // on this machine
   bool (*is_team)(void* handle) = nullptr;         // whether there is such a team now
-  // Of the program: where the call is that returns to this address.
+  // Says where the program made the call that returns to this address.
   std::string (*return_address_text)(const void* return_address) = nullptr;
   std::atomic<NoteWork>* note_work = nullptr;  // valid for as long as the process lives
   const SlowWayCounts* slow_ways = nullptr;    // likewise; of all jobs of the process
-  // Whether the stream will call the function, in its order; whether a graph captures it.
+  // call_on_stream() puts a call of the function on the stream; false if the stream takes none.
+  // is_captured() says whether a graph captures the stream.
   bool (*call_on_stream)(void* stream, void (*function)(void*), void* argument) = nullptr;
   bool (*is_captured)(void* stream) = nullptr;
-  // Of nodes that have a network between them; nullptr: all PEs share one memory. ask() returns
-  // with the answer of the process that serves `pe` on its node.
+  // For nodes with a network between them; nullptr: all PEs share one memory. ask() returns when
+  // the process that serves `pe` on its node has answered.
   void (*ask)(int pe, const void* question, std::size_t bytes, void* answer,
               std::size_t answer_bytes) = nullptr;
   void (*answer_with)(AnswerQuestion answer) = nullptr;  // nullptr: nobody asks any more
   int (*node_of)(int pe) = nullptr;
 };
 
-// error: "", or one line that says why there can be no trace. Collective, after start-up.
+// error: "", or a line that says why there can be no trace. Collective, after start-up.
 using OpenTrace = void (*)(const TraceJob&, std::string& error);
 inline constexpr char kOpenTraceSymbol[] = "meshmem_open_trace";
 // Writes the file. Collective, before memory and teams end.
 using CloseTrace = void (*)();
 inline constexpr char kCloseTraceSymbol[] = "meshmem_close_trace";
-// The job ends without that: says in a line what is left of the trace.
+// For a job that ends without closing it: prints in one line what is left of the trace.
 using LeaveTrace = void (*)();
 inline constexpr char kLeaveTraceSymbol[] = "meshmem_leave_trace";
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A ticket is "<pid> <file descriptor> <inode> <socket name>". The socket has an abstract name, so
-// it leaves no file, and is served by a thread that lives from offer_file() to end_offer().
-// Invariant: a ticket is not believed. The file is taken only if it is a sealed memory file of this
-// user, open to nobody else. Its inode is the offered one, since a pid may be of another namespace.
+// it leaves no file. A thread serves it from offer_file() to end_offer().
+// Invariant: a ticket is not trusted. The file is taken only if it is a sealed memory file of this
+// user that nobody else may open. Its inode must be the offered one: the pid may be of another
+// namespace.
 #include "base/machine/file_handover.hpp"
 
 #include <fcntl.h>
@@ -98,8 +99,7 @@ std::optional<uid_t> user_of_peer(int connection) {
   return peer.uid;
 }
 
-// Why this is no file to be used, or nothing. Checks only what can be told before the file is
-// opened.
+// Says why the file must not be used, or "". Checks only what stat(2) tells before it is opened.
 std::string objection_to(const struct stat& file, unsigned long inode) {
   if (file.st_uid != geteuid())
     return fmt::format("refused: it belongs to user {} and not to user {}", file.st_uid, geteuid());
@@ -109,7 +109,7 @@ std::string objection_to(const struct stat& file, unsigned long inode) {
   return "";
 }
 
-// The file, or closed again and why.
+// Returns the file, or closes it and says why it must not be used.
 TakenFile checked(int file, unsigned long inode) {
   struct stat about {};
   std::string objection = fstat(file, &about) != 0 ? errno_text() : objection_to(about, inode);
@@ -126,7 +126,7 @@ struct Offer {
 };
 Offer offer;
 
-// Nothing here waits for whoever connects: a stranger may do so often and say nothing.
+// Never waits for a client: a stranger may connect often and send nothing.
 void serve(int listener, int stop, int file) {
   for (;;) {
     pollfd events[] = {{listener, POLLIN, 0}, {stop, POLLIN, 0}};
@@ -151,15 +151,15 @@ std::string random_name() {
   return fmt::format("meshmem-{:x}{:x}", words[0], words[1]);
 }
 
-// The number that /proc gives this process, which in a process namespace without a /proc of its own
-// is not the one that it knows.
+// The number that /proc gives this process. It differs from getpid() in a process namespace without
+// a /proc of its own.
 long number_in_proc() {
   char number[32] = "";
   const ssize_t length = readlink("/proc/self", number, sizeof number - 1);
   return length > 0 ? std::atol(number) : getpid();
 }
 
-// connect(2) waits where the listener's queue is full, and recvmsg(2) for the file.
+// The limits are for connect(2), which waits while the listener's queue is full, and recvmsg(2).
 int connect_to(const std::string& name) {
   const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) return -1;
@@ -211,7 +211,7 @@ TakenFile take_through_proc(const std::string& text) {
   const std::string path = fmt::format("/proc/{}/fd/{}", ticket.pid, ticket.file);
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return {-1, errno_text()};
-  // Looked at before it is opened: what a wrong number names may be a thing whose opening waits.
+  // Check before it is opened: a wrong number may name something whose opening waits.
   if (std::string objection = objection_to(about, ticket.inode); !objection.empty())
     return {-1, objection};
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -239,7 +239,7 @@ int take_file(const std::string& ticket) {
   if (by_proc.file >= 0) return by_proc.file;
   const TakenFile by_socket = take_through_socket(ticket);
   if (by_socket.file < 0) {
-    leave_word_to_others();  // the first PE may have ended, by a line of its own
+    leave_word_to_others();  // the first PE may have printed why it ended
     fatal(
         "cannot take the shared memory of the first PE of this node (/proc/<pid>/fd: {}; socket: "
         "{}); all PEs of a node must run as one user and see one network namespace",

@@ -3,7 +3,7 @@
 // Hands a shared file to other processes of the same user on the same machine. It goes through
 // /proc/<pid>/fd, or where that is closed (other process namespaces, no /proc) through a socket.
 // Invariant: another user gets nothing, and nothing of another user's is taken. Both sides ask the
-// kernel who the other is, and check a file before they use it. Called at start-up.
+// kernel who the other is, and the receiver checks the file before it uses it. Called at start-up.
 #ifndef MESHMEM_BASE_MACHINE_FILE_HANDOVER_HPP_
 #define MESHMEM_BASE_MACHINE_FILE_HANDOVER_HPP_
 
@@ -11,15 +11,15 @@
 
 namespace meshmem {
 
-// A text by which take_file() in another process gets the file, until end_offer(). One offer at a
-// time.
+// Returns a text by which take_file() in another process gets the file, until end_offer(). One
+// offer at a time.
 std::string offer_file(int file);
 void end_offer();
 
 // Ends the job with a message if the file cannot be had in either way, or must not be used.
 int take_file(const std::string& ticket);
 
-// The two ways apart, for the tests.
+// Each of the two ways alone, for the tests.
 struct TakenFile {
   int file = -1;
   std::string why_not;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As the standards describe it, without tables or instructions of a processor: a job makes some
-// ten digests for each peer.
+// Written as the standards describe it, without special instructions of processors: a job makes
+// only some ten digests for each peer.
 #include "base/machine/hmac.hpp"
 
 #include <bit>

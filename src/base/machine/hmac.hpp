@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HMAC-SHA-256 (RFC 2104, FIPS 180-4): proves that who has sent some bytes knows a key.
-// Invariant: is_same() takes as long whatever differs. For some hundred bytes at a time. Called by
-// the handshake of the wire of TCP, and by start-up, which makes keys from the job's secret.
+// HMAC-SHA-256 (RFC 2104, FIPS 180-4): proves that the sender of some bytes knows a key.
+// Invariant: is_same() takes equally long wherever two digests differ. Made for some hundred bytes
+// at a time. Called by the handshake of the TCP wire, and by start-up, which makes keys from the
+// job's secret.
 #ifndef MESHMEM_BASE_MACHINE_HMAC_HPP_
 #define MESHMEM_BASE_MACHINE_HMAC_HPP_
 

@@ -23,7 +23,7 @@
 namespace meshmem {
 namespace {
 
-// The interface of a route to 0.0.0.0; empty: there is none.
+// The interface of the default route, or "" if there is none.
 std::string interface_of_default_route() {
   std::ifstream routes("/proc/net/route");
   for (std::string line; std::getline(routes, line);) {
@@ -81,7 +81,7 @@ bool is_bridge(const std::string& name) {
   return std::filesystem::exists("/sys/class/net/" + name + "/bridge", ignored);
 }
 
-// The less the better, for a job over several machines.
+// A lower number is better for a job over several machines.
 int preference_of(const Interface& one) {
   if (one.is_loopback) return 4;
   if (one.is_virtual) return one.leads_outward ? 2 : 3;
@@ -148,12 +148,14 @@ std::vector<Interface> interfaces_up() {
 }
 
 std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most) {
-  std::vector<in6_addr> wished, others, own;
+  std::vector<in6_addr> of_interface, others, of_loopback;
   for (const auto& [name, flags, address] : list_addresses()) {
-    if (name == interface) wished.push_back(as_ipv6(address));
-    ((flags & IFF_LOOPBACK) != 0 ? own : others).push_back(as_ipv6(address));
+    if (name == interface) of_interface.push_back(as_ipv6(address));
+    ((flags & IFF_LOOPBACK) != 0 ? of_loopback : others).push_back(as_ipv6(address));
   }
-  std::vector<in6_addr>& found = !wished.empty() ? wished : !others.empty() ? others : own;
+  std::vector<in6_addr>& found = !of_interface.empty() ? of_interface
+                                 : !others.empty()     ? others
+                                                       : of_loopback;
   if (found.size() > most) found.resize(most);
   return found;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interfaces of this machine that IP goes by, and which of them a job takes.
-// Called by the wire of TCP, by meshmem-info and oshrun, and by both ends of a unique id.
+// The IP interfaces of this machine, and which of them a job uses.
+// Called by the TCP wire, by meshmem-info and oshrun, and by both ends of a unique id.
 #ifndef MESHMEM_BASE_MACHINE_INTERFACES_HPP_
 #define MESHMEM_BASE_MACHINE_INTERFACES_HPP_
 
@@ -16,11 +16,11 @@
 
 namespace meshmem {
 
-// One of its addresses is kept: IPv4 if it has one.
+// Keeps one of its addresses: an IPv4 address if it has one.
 struct Interface {
   std::string name;
   bool is_loopback = false;
-  bool leads_outward = false;  // the default route goes by it
+  bool leads_outward = false;  // the default route uses it
   bool is_virtual = false;     // a bridge of containers or virtual machines, or a tunnel
   sockaddr_storage address{};  // its port is 0
   std::string text() const;    // of the address
@@ -29,14 +29,15 @@ struct Interface {
 // Those that are up.
 std::vector<Interface> interfaces_up();
 
-// The named one; else that of the default route, another one to other machines, or the loopback.
-// nullopt and a line in *error if there is none.
+// Returns the named interface. Without a name: one that is not virtual, then a virtual one, then
+// the loopback, and of equal ones that of the default route. nullopt and a line in *error if there
+// is none.
 std::optional<Interface> choose_interface(const std::vector<Interface>& all,
                                           const std::string& name, std::string* error);
 
-// The addresses, at most `most`, at which other machines may reach this one, the likeliest first:
-// those of `interface` if it exists. The loopback's addresses if no other interface is up. IPv4 is
-// ::ffff:a.b.c.d.
+// Up to `most` addresses at which other machines may reach this one: those of `interface` if it is
+// up, else those of all interfaces but the loopback, else the loopback's. The likeliest come first.
+// IPv4 is ::ffff:a.b.c.d.
 std::vector<in6_addr> addresses_of_machine(const std::string& interface, std::size_t most);
 
 std::string text_of_address(const in6_addr& address);  // "10.0.0.1"
@@ -51,9 +52,9 @@ struct MachineAddresses {
 
 MachineAddresses own_addresses();
 
-// From where the other nodes may connect; ascending, each once. No node is admitted by an address
-// that this machine has too, as 127.0.0.1, unless it is on this machine. So strangers of this
-// machine stay out.
+// The addresses from which the other nodes may connect; ascending, each once. An address that this
+// machine has too, such as 127.0.0.1, admits only nodes on this machine. If there are none,
+// strangers on this machine stay out.
 std::vector<std::string> addresses_to_admit(const MachineAddresses& own,
                                             const std::vector<MachineAddresses>& others);
 

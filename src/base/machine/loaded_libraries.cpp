@@ -16,7 +16,7 @@
 namespace meshmem {
 namespace {
 
-// Environment variables that hold while the object lives, where the user has not set them.
+// Sets environment variables that the user has not set, while the object lives.
 class Defaults {
  public:
   Defaults() = default;
@@ -35,14 +35,14 @@ class Defaults {
   std::vector<const char*> set_;
 };
 
-// UCX's plugins for what this machine has not or meshmem does not use: each costs a start as much
-// as all that it needs, the drivers of InfiniBand the most.
+// UCX's plugins that this machine or meshmem cannot use. Each slows start-up as much as all that
+// meshmem needs, the drivers of InfiniBand most.
 const char* needless_plugins() {
   return has_rdma() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
 }
 
 void add_defaults_of_ucx(Defaults& defaults, bool debug) {
-  defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and its like
+  defaults.add("UCX_HANDLE_ERRORS", "none");  // no handlers of SIGSEGV and other faults
   defaults.add("UCX_DEBUG_SIGNO", "0");       // nor of SIGHUP
   defaults.add("UCX_MEM_EVENTS", "n");        // mmap and free stay the C library's
   defaults.add("UCX_VFS_ENABLE", "n");        // no thread that shows UCX's objects as files
@@ -64,8 +64,8 @@ std::string last_loader_error() {
   return text != nullptr ? text : "no reason given";
 }
 
-std::string missing(const std::string& network, const std::string& name,
-                    const std::string& reason) {
+std::string why_missing(const std::string& network, const std::string& name,
+                        const std::string& reason) {
   // The loader names the file that it did not find: the library itself or one that it needs.
   if (reason.rfind(name + ":", 0) == 0) {
     return fmt::format(
@@ -98,10 +98,10 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
   Defaults defaults;
   add_defaults_of_ucx(defaults, debug);
   const std::string name = fmt::format("libmeshmem_{}.so", network);
-  // Lazily: UCX has thousands of calls that no job makes. The library's own are looked up all the
-  // same, as it is linked.
+  // Lazily: UCX has thousands of calls that no job makes. The loader still looks up the library's
+  // own calls at once, as it was linked with -z now.
   void* library = dlopen(place_of_library(name).c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) *error = missing(network, name, last_loader_error());
+  if (library == nullptr) *error = why_missing(network, name, last_loader_error());
   return library;
 }
 

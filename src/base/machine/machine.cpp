@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory and cores that this process may use, with the limits of cgroups v2 and v1.
-// Invariant: a group's limit holds for all groups below it, so the strictest on the way from the
-// process's own group up to the root counts. In a container the own group's path may not be
-// visible; the walk then starts to find files where they are, at the latest at the root. Called by
-// start-up and by the launcher's programs.
+// Invariant: a group's limit holds for all groups below it, so the strictest one from the process's
+// own group up to the root counts. In a container the path of its own group may not be visible.
+// Then the walk finds files only further up, at the latest at the root. Called by start-up and by
+// the launcher's programs.
 #include "base/machine/machine.hpp"
 
 #include <sched.h>
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> parse_limit(std::string_view text) {
   return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-// The number behind `name` in lines of a name and a number each.
+// The number after `name`, in lines of a name and a number each.
 std::optional<std::uint64_t> find_count(std::string_view lines, std::string_view name) {
   while (!lines.empty()) {
     std::string_view line = take_token(lines, "\n");
@@ -108,7 +108,7 @@ double group_quota(const ReadFile& read_file, const std::string& directory) {
 
 }  // namespace
 
-// By stdio: a stream of the C++ library throws where a file opens and cannot be read.
+// Uses stdio: a stream of the C++ library throws if a file opens but cannot be read.
 std::optional<std::string> read_whole_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) return std::nullopt;
@@ -153,7 +153,7 @@ std::vector<OomKills> count_oom_kills(const ReadFile& read_file) {
   for (const auto& [controller, mount] : kMemoryMounts) {
     walk_up(read_file, controller, mount, [&](const std::string& directory) {
       for (const char* name : {"memory.events", "memory.oom_control"}) {
-        if (kills.empty()) look_into(directory + name);  // the nearest group alone
+        if (kills.empty()) look_into(directory + name);  // only the nearest group
       }
     });
   }
@@ -218,7 +218,7 @@ void go_to_one_of(const cpu_set_t& cores) {
   CPU_AND(&wanted, &allowed, &cores);
   const int choices = CPU_COUNT(&wanted);
   if (choices == 0 || sched_setaffinity(0, sizeof wanted, &wanted) != 0) return;
-  // Now it is on any of them. Nap so that the scheduler places this thread on an idle core,
+  // The thread may run on any of them now. Nap so that the scheduler places it on an idle core,
   // preferably one whose sibling is idle too.
   const timespec nap{0, 1000};
   if (choices > 1) nanosleep(&nap, nullptr);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what this process may use of the machine: memory and cores, containers' limits (cgroups)
-// included. Invariant: an unreadable or absent limit is no limit; nothing here fails. Called by
-// start-up (default heap size, how to wait) and by the launcher's programs.
+// Says what this process may use of the machine: memory and cores, with the limits of containers
+// (cgroups).
+// Invariant: an unreadable or absent limit is no limit; nothing here fails. Called by start-up
+// (default heap size, how to wait) and by the launcher's programs.
 #ifndef MESHMEM_BASE_MACHINE_MACHINE_HPP_
 #define MESHMEM_BASE_MACHINE_MACHINE_HPP_
 
@@ -24,10 +25,10 @@ std::size_t machine_memory_bytes();
 // The name of this machine; empty: not known.
 std::string host_name();
 
-// The number that the kernel has drawn at its start; empty: not known.
+// The random text that the kernel chose when it booted; empty: not known.
 std::string boot_id();
 
-// The same in every build: FNV-1a.
+// A hash that is the same in every build: FNV-1a.
 std::uint64_t hash_of(std::string_view bytes);
 
 // Cores that the scheduler may put this process on, ascending.
@@ -36,21 +37,21 @@ std::vector<int> allowed_cpus();
 // "0-3,8" of ascending numbers.
 std::string ranges_text(const std::vector<int>& numbers);
 
-// Moves the calling thread to this core, if it may use it. It is not bound to it: the scheduler may
-// move it on. Does nothing on machines with more cores than a cpu_set_t holds.
+// Moves the calling thread to this core, if it may use that core. The thread is not bound: the
+// scheduler may move it on. Does nothing on machines with more cores than a cpu_set_t holds.
 void go_to_core(int core);
 
-// The same for several cores, of which the scheduler takes one that is idle, if one is.
+// The same for several cores: the scheduler picks one, an idle one if there is one.
 void go_to_one_of(const cpu_set_t& cores);
 
-// Raises how many descriptors this process may open to what the system grants at most, if `needed`
-// more than a program's usual ones would be too many. Returns how many it may open.
+// Raises the limit of this process's open descriptors to the most that the system grants, if it
+// leaves no room for `needed` more than a program's usual 256. Returns the limit.
 std::size_t allow_descriptors(std::size_t needed);
 
 // How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
 double cpu_quota();
 
-// The text of a file, or nullopt and errno. A parameter below, so that the tests need no cgroups.
+// The text of a file, or nullopt and errno. Below it is a parameter, so that tests need no cgroups.
 std::optional<std::string> read_whole_file(const std::string& path);
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 std::optional<std::size_t> cgroup_memory_limit(const ReadFile& read_file);
@@ -61,7 +62,7 @@ struct OomKills {
   std::string file;
   std::uint64_t count;
 };
-// In this process's cgroup, and then on the whole machine, as far as these tell.
+// In this process's cgroup, and then on the whole machine, as far as the kernel tells.
 std::vector<OomKills> count_oom_kills();
 std::vector<OomKills> count_oom_kills(const ReadFile& read_file);
 // "oom_kill in <file> rose from 0 to 1" for the first count that has risen.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The making and mapping of shared files. Invariant: a mapping begins where a huge page may, and
-// what was reserved to find that place is given back.
+// Makes and maps shared files. Invariant: a mapping begins where a huge page may begin. Address
+// space that was reserved to find that place is given back.
 #include "base/machine/shared_file.hpp"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 namespace meshmem {
 
-// No other kind of file has these: an ordinary one has no seals, one of a tmpfs only the last.
+// Only memory files have all of these: an ordinary file has no seals, one of a tmpfs has the last.
 static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 int try_make_shared_file(const char* name, std::size_t bytes) {

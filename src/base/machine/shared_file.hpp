@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that the PEs of a node share: a file without a name, which one of them makes and each maps
-// once. Invariant: it goes when the last process that maps it ends, however that ends; a page
-// exists only once it is touched. Used for the arena, and for the device slabs where devices are
-// processors.
+// once.
+// Invariant: the memory goes when the last process that maps it ends, however it ends. A page
+// exists only once it is touched. Used for the arena, and for the device slabs of the cpu target.
 #ifndef MESHMEM_BASE_MACHINE_SHARED_FILE_HPP_
 #define MESHMEM_BASE_MACHINE_SHARED_FILE_HPP_
 
@@ -13,12 +13,12 @@
 
 namespace meshmem {
 
-// The parts of PEs in it, and with them the heaps, begin at multiples of this in memory: the size
-// of a huge page.
+// The size of a huge page. The parts of the PEs in the file, and with them the heaps, begin at
+// multiples of it in memory.
 inline constexpr std::size_t kRegionAlignment = std::size_t{2} << 20;
 
 // The size of the largest pages, which 64-bit Arm may have. A part of a file that is mapped on its
-// own begins at a multiple of it, so files are laid out alike whatever size pages have.
+// own begins at a multiple of it, so the layout of files does not depend on the size of pages.
 inline constexpr std::size_t kLargestPage = std::size_t{64} << 10;
 
 // The least multiple of `unit` that is not below `bytes`.
@@ -30,12 +30,12 @@ inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
 // and errno if the machine does not grant it.
 int try_make_shared_file(const char* name, std::size_t bytes);
 
-// Whether it is such a file, of whoever has made it.
+// Whether it is such a file, whoever made it.
 bool is_shared_file(int file);
 
-// All of it, at a multiple of kRegionAlignment. The part that begins at `own`, also such a
-// multiple, gets the best alignment up to `wanted`, a power of two, that the address space has room
-// for. nullptr and errno if the addresses are not to be had.
+// Maps the whole file at a multiple of kRegionAlignment. `own`, such a multiple too, is where the
+// part begins that gets the best alignment for which there is address space, up to `wanted`, a
+// power of two. nullptr and errno if there is no address space.
 std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own = 0,
                            std::size_t wanted = kRegionAlignment);
 
@@ -44,7 +44,7 @@ std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own = 0,
 inline std::size_t wanted_heap_alignment(std::size_t heap_bytes) {
   return heap_bytes > kRegionAlignment ? std::bit_floor(heap_bytes) : kRegionAlignment;
 }
-// The greatest power of two that the address is a multiple of; 0 of a null pointer.
+// The greatest power of two that the address is a multiple of; 0 for a null pointer.
 inline std::size_t alignment_of(const std::byte* address) {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   return number & (0 - number);

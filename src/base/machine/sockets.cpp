@@ -46,7 +46,7 @@ int listen_at_any_address(std::uint16_t* port) {
   socklen_t bytes = sizeof six;
   if (fd < 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&six), &bytes) != 0)
     return close_and_fail(fd, errno);
-  *port = ntohs(six.sin6_port);  // it is in the same place in both kinds of addresses
+  *port = ntohs(six.sin6_port);  // the port is in the same place in both kinds of addresses
   return fd;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// std::cout and stdio share the descriptor; an error of either counts, and one that a pipe's reader
-// has caused by leaving is no news. A descriptor is captured by a pipe in its place. Invariant and
-// callers: see the header.
+// std::cout and stdio share the descriptor, so an error of either counts. A pipe whose reader has
+// left is not reported. A captured descriptor is replaced by a pipe. Invariant and callers: see the
+// header.
 #include "base/machine/standard_descriptors.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 namespace meshmem {
 namespace {
 
-// A line of the frames around PMIx's pages.
+// A line of dashes, of those that frame PMIx's pages of text.
 bool is_rule(std::string_view line) {
   return line.size() > 40 && line.find_first_not_of('-') == line.npos;
 }
@@ -57,7 +57,7 @@ CapturedOutput::CapturedOutput(int fd) : fd_(fd) {
   const int saved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (saved < 0) return;
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0 && dup2(ends[1], fd) >= 0) {
-    if (fd == STDERR_FILENO) send_messages_to(saved);  // a line of ours is not kept back
+    if (fd == STDERR_FILENO) send_messages_to(saved);  // a line of meshmem's is not captured
     saved_ = saved;
     pipe_ = ends[0];
   } else {
@@ -71,7 +71,7 @@ std::string CapturedOutput::end() {
   std::string text;
   if (pipe_ < 0) return text;
   if (dup2(saved_, fd_) < 0) {
-    close(fd_);  // what is written goes nowhere otherwise: then by the lowest number that is free
+    close(fd_);  // else output would go nowhere; the lowest free number is now fd_
     fcntl(saved_, F_DUPFD, fd_);
   }
   if (fd_ == STDERR_FILENO) send_messages_to(STDERR_FILENO);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors 0, 1 and 2: at the begin and at the end of a program, and around calls of PMIx.
-// Invariant: no other file gets such a number. Text that did not get to where standard output leads
-// (a full disk) is never a success. Called by the launcher's programs and by start-up of the
-// library.
+// Looks after descriptors 0, 1 and 2 when a program begins and ends, and around calls of PMIx.
+// Invariant: no other file gets such a number. A program whose output could not be written (a full
+// disk) never reports success. Called by the launcher's programs and by start-up of the library.
 #ifndef MESHMEM_BASE_MACHINE_STANDARD_DESCRIPTORS_HPP_
 #define MESHMEM_BASE_MACHINE_STANDARD_DESCRIPTORS_HPP_
 
@@ -12,25 +11,25 @@
 
 namespace meshmem {
 
-// Those that the caller of this process has closed lead to /dev/null. Otherwise the next file that
-// is opened would get such a number, and the program's output would go there: into shared memory,
-// or to a launcher. Before anything is opened.
+// Opens /dev/null for those that this process's parent has closed. Otherwise the next file to be
+// opened would get such a number, and output would go into it: shared memory, or a connection to a
+// launcher. Called before anything is opened.
 void open_standard_descriptors();
 
-// Writes out what is printed; once, last. The status of the program: `status`, or where the text is
-// lost a line of `program` on standard error and nonzero.
+// Flushes standard output; called once, last. Returns `status`, or nonzero if text was lost. Then
+// a line that begins with `program` says why, unless the reader of a pipe has left.
 int close_standard_output(const char* program, int status);
 
-// Takes what this process writes to a standard descriptor for a while: the pages of text that PMIx
-// prints where one line of ours says the cause. Nobody waits for a reader: what exceeds a pipe is
-// lost. The end may be asked for by any thread, once; later ends do nothing.
+// Captures what this process writes to a standard descriptor for a while: PMIx prints pages of text
+// where one line of meshmem's says the cause. Writers do not wait for a reader: text that does not
+// fit in the pipe is lost. Any thread may call end(); later calls do nothing.
 class CapturedOutput {
  public:
-  explicit CapturedOutput(int fd);  // captures nothing where there is no descriptor for it
+  explicit CapturedOutput(int fd);  // captures nothing if no descriptor is left
   ~CapturedOutput() { end(); }
   CapturedOutput(const CapturedOutput&) = delete;
 
-  std::string end();  // the descriptor leads where it led before; what was written meanwhile
+  std::string end();  // restores the descriptor and returns what was captured
 
  private:
   int fd_;
@@ -38,8 +37,8 @@ class CapturedOutput {
   int pipe_ = -1;
 };
 
-// Returns the lines of such a text that are not PMIx's or its event library's: another thread may
-// have written.
+// Returns the captured lines that neither PMIx nor its event library wrote: another thread may have
+// written.
 std::string without_pmix(std::string_view text);
 
 }  // namespace meshmem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the system. Invariant: nothing that was opened for a question stays. Called by start-up of
-// the library and of oshrun, and by meshmem-info.
+// Asks the system. Invariant: descriptors that were opened to ask are closed again. Called by
+// start-up of the library and of oshrun, and by meshmem-info.
 #include "base/machine/start_obstacles.hpp"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why PMIx cannot start or be reached, of which it says little or nothing: looks at limits and at
-// the machine's state, before or after the failure.
-// Invariant: an answer is a clause that names what is missing and how to fix it; no answer means
-// that nothing was found. Called by start-up of the library and of oshrun.
+// Finds out why PMIx cannot start or be reached, since it says little itself. Looks at limits and
+// at the machine's state, before or after the failure.
+// Invariant: an answer is a clause that names what is missing and how to fix it. No answer means
+// that nothing was found. Called by start-up of the library and of oshrun, and by meshmem-info.
 #ifndef MESHMEM_BASE_MACHINE_START_OBSTACLES_HPP_
 #define MESHMEM_BASE_MACHINE_START_OBSTACLES_HPP_
 
@@ -13,19 +13,19 @@
 
 namespace meshmem {
 
-// This process cannot open `files` more files.
+// Answers if this process cannot open `files` more files.
 std::optional<std::string> find_lack_of_files(int files);
 
-// There is no interface to reach a server on this machine by.
+// Answers if no interface is up: PMIx reaches even a server on this machine through one.
 std::optional<std::string> find_lack_of_network();
 
-// `folder`, which the variable `setting` names, has no room for `bytes`, or a file must be smaller
-// (ulimit -f).
+// Answers if `folder`, which the variable `setting` names, has no room for `bytes`, or if files
+// must be smaller (ulimit -f).
 std::optional<std::string> find_lack_of_room(const std::string& folder, std::size_t bytes,
                                              const char* setting);
 
-// The most bytes that a file of this process may have (ulimit -f): beyond that the system does not
-// answer but kills, by SIGXFSZ.
+// The most bytes that a file of this process may have (ulimit -f). A write beyond that gets no
+// error but a signal, SIGXFSZ, which kills.
 std::size_t largest_file_bytes();
 
 }  // namespace meshmem

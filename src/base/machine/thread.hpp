@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starting threads of the library. Invariant: a thread that the system refuses is a line and the
-// end of the job, and no exception. Called by every layer that has a thread of its own.
+// Starts threads of the library. Invariant: if the system refuses one, the job ends with a line,
+// and no exception is thrown. Called by every layer that has a thread of its own.
 #ifndef MESHMEM_BASE_MACHINE_THREAD_HPP_
 #define MESHMEM_BASE_MACHINE_THREAD_HPP_
 

@@ -20,10 +20,11 @@
 namespace meshmem {
 namespace {
 
-// To nanoseconds and back without an overflow, and longer than any job.
+// Longer than any job, and fits in nanoseconds without an overflow.
 constexpr double kMaxSeconds = 1e9;
 
-// A word by which a setting names one of its values. Of several for a value the first is shown.
+// A word by which a setting names one of its values. If a value has several words, the first is
+// shown.
 template <typename T>
 struct Word {
   T value;
@@ -75,7 +76,7 @@ constexpr std::string_view kAboutAlgorithms =
 #undef NOTE_false
 #undef NOTE_true
 
-// The threads that a block may have if this rule holds.
+// The most threads that a block may have under this rule.
 constexpr unsigned most_threads(const ReduceRule& rule) {
   unsigned most = device::kMostThreads;
   for (const device::ReduceAlgorithmRow& row : device::kReduceAlgorithms)
@@ -206,7 +207,7 @@ struct OneOf {
   }
 };
 
-// The syntax of each kind, beside value_of.
+// The syntax of each kind of value_of.
 namespace syntax {
 
 struct presence {
@@ -223,7 +224,7 @@ struct optional_size : ShownAsItIs {
     return take(parse_size(text), out);
   }
 };
-// A larger one could not be mapped, and rounding it up would make it a small one.
+// A larger heap could not be mapped, and rounding its size up would make it a small one.
 struct heap_size : ShownAsItIs {
   static std::string accepted() {
     return "bytes, at most 256t, with an optional suffix k, m, g or t (powers of 1024), as in "
@@ -277,7 +278,7 @@ std::string printable(std::string_view value) {
   return value.size() > kLongest ? line + "..." : line;
 }
 
-// The names by which a variable may be set, the first that is counts.
+// The names by which a variable may be set. The first that is set counts.
 struct NameFor {
   std::string name;
   std::size_t on_top = 0;
@@ -307,7 +308,7 @@ std::optional<std::string> read(std::string_view ours, T& out, const GetEnv& get
   return std::nullopt;
 }
 
-// Settings that are valid each by itself, but not together: the error.
+// The error, if settings are valid each by itself but not together.
 std::optional<std::string> conflicting_settings(const Environment& environment) {
   if (has(environment.check, Check::races) && !environment.trace.empty())
     return "MESHMEM_CHECK=races is not valid beside MESHMEM_TRACE: one job has one of them";
@@ -335,7 +336,7 @@ std::optional<std::size_t> parse_size(std::string_view text) {
     if (!suffix) return std::nullopt;
     shift = *suffix;
   }
-  // Read again as an integer where it is one: a double would round large ones.
+  // Read it again as an integer if it is one: a double would round large ones.
   std::uint64_t integer = 0;
   const auto as_integer = std::from_chars(text.data(), end, integer);
   if (as_integer.ptr != as_fraction.ptr) return scale_fraction(fraction, shift);

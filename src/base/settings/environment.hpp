@@ -44,8 +44,8 @@ constexpr unsigned kMostCpuDevices = 64;
 // PEs.
 constexpr std::size_t kMostHeapBytes = std::size_t{256} << 40;
 
-// The mistakes that MESHMEM_CHECK looks for, a bit each: calls that differ and blocks that are
-// left; accesses that race, also in programs that poll.
+// The mistakes that MESHMEM_CHECK looks for, a bit each. calls: calls that differ, and accesses
+// that leave a block. races: accesses that race. polled: these also in programs that poll.
 enum class Check : unsigned { off = 0, calls = 1, races = 2, polled = 4 };
 constexpr Check operator|(Check one, Check other) {
   return static_cast<Check>(static_cast<unsigned>(one) | static_cast<unsigned>(other));
@@ -95,9 +95,8 @@ struct Environment {
 #undef X
 };
 
-// Fills `out`; variables that are not set keep what `out` has. On error the answer is one line
-// (without "meshmem: ") that names the variable, its value and what is accepted; `out` is unchanged
-// then.
+// Fills `out`; variables that are not set keep what `out` has. On error returns one line (without
+// "meshmem: ") that names the variable, its value and what is accepted. Then `out` is unchanged.
 std::optional<std::string> parse_environment(Environment& out, const GetEnv& get_env,
                                              NamesOf names = NamesOf::openshmem);
 

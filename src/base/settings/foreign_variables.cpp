@@ -82,7 +82,7 @@ bool names_launcher(const char* const* entries, const GetEnv& get_env) {
   return names_pmix_server(entries) || names_pmi_connection(get_env);
 }
 
-// oshrun's own first: programs that it starts inherit those of launchers around it.
+// oshrun's own comes first: programs that it starts inherit those of launchers around it.
 int processes_of_launcher(const char* const* entries, const GetEnv& get_env) {
   if (!names_launcher(entries, get_env)) return 0;
   for (const char* name : {kOshrunPes, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})

@@ -2,7 +2,7 @@
 //
 // Variables that meshmem reads and that are not its settings: those by which launchers tell a
 // process its place, those that oshrun sets, and those of NVSHMEM and rocSHMEM.
-// Invariant: answers are made of the variables given alone, but for refuse_foreign_environment().
+// Invariant: only refuse_foreign_environment() looks at more than the variables that it is given.
 // Called by start-up, by meshmem-info, and by oshrun, which hands variables on.
 #ifndef MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_
 #define MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_
@@ -20,13 +20,13 @@ using GetEnv = std::function<const char*(const char*)>;
 // "PMI_SIZE=4 says that this is one of 4 processes", or nullopt if this process stands alone.
 std::optional<std::string> launcher_without_server(const GetEnv& get_env);
 
-// "MESHMEM_OSHRUN_PES=4 says ...", if oshrun started another number of PEs than the job has that
-// the PMIx server knows.
+// "MESHMEM_OSHRUN_PES=4 says ...", if oshrun started another number of PEs than the PMIx server
+// says.
 std::optional<std::string> contradiction_of_oshrun(int n_pes, const GetEnv& get_env);
 
 // Whether a launcher has said in `entries` (NAME=VALUE, ended by a null pointer) where its PMIx
-// server is. Without that PMIx would look for the server of a machine in the folder for temporary
-// files, where any user may have laid the address of his own.
+// server is. Otherwise PMIx would look for a server's address in the folder for temporary files,
+// where any user may have put one.
 bool names_pmix_server(const char* const* entries);
 
 // Whether a launcher has handed over a connection for PMI-1, and said who this process is (PMI_FD,
@@ -36,12 +36,12 @@ bool names_pmi_connection(const GetEnv& get_env);
 // Whether a launcher that can be reached has started this process, by either protocol.
 bool names_launcher(const char* const* entries, const GetEnv& get_env);
 
-// How many processes the launcher has started that can be asked, as far as its variables say; 0:
-// they do not, or there is none.
+// How many processes the launcher that can be reached has started, as its variables say. 0: they do
+// not say, or there is no such launcher.
 int processes_of_launcher(const char* const* entries, const GetEnv& get_env);
 
-// Why this process must not start by its environment, or nullopt. The caller of a set-uid program
-// must not choose what PMIx loads nor which file is read as whose.
+// Why this process must not start in its environment, or nullopt. The caller of a set-uid program
+// must not choose what PMIx loads, nor which files are read with the owner's rights.
 std::optional<std::string> refuse_foreign_environment();
 
 // Variables that oshrun sets for the programs it starts.
@@ -72,8 +72,8 @@ inline constexpr OshrunVariable kOshrunVariables[] = {
 // Under whose names a program starts.
 enum class NamesOf { openshmem, nvshmem, rocshmem };
 
-// Counts for programs written for that library where ours is not set. Ours has the same format and,
-// but for `on_top`, the same meaning.
+// A variable of another library. It counts for programs written for that library, if ours is not
+// set. Ours has the same format and, but for `on_top`, the same meaning.
 struct LibraryVariable {
   NamesOf library;
   std::string_view library_name;
@@ -81,8 +81,8 @@ struct LibraryVariable {
   std::string_view ours;
   std::size_t on_top;  // bytes that are added to what it says
 };
-// There a size is what a program's large blocks take: what alignment and small blocks take comes on
-// top.
+// In those libraries a size is what a program's large blocks take. Alignment and small blocks come
+// on top.
 inline constexpr std::size_t kOnTop = std::size_t{16} << 20;
 inline constexpr LibraryVariable kLibraryVariables[] = {
     {NamesOf::nvshmem, "NVSHMEM", "NVSHMEM_SYMMETRIC_SIZE", "MESHMEM_DEVICE_HEAP_SIZE", kOnTop},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The process has one connection to oshrun, which stays open until the process ends. So oshrun also
-// sees this end.
+// sees the process end.
 #include "base/status/job_record.hpp"
 
 #include <sys/socket.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a job over several machines has ended, for the oshrun that handed it to another launcher:
-// some launchers report success after they lost a machine. PE 0 keeps a connection to oshrun.
+// Tells oshrun how a job over several machines has ended, if oshrun handed the job to another
+// launcher: some launchers report success after they lost a machine. PE 0 keeps a connection to
+// oshrun.
 // Invariant: a job whose oshrun cannot be reached runs as it would without the record. Called by
 // bootstrap/ and core/job_connection.cpp; oshrun sets the variable and listens.
 #ifndef MESHMEM_BASE_STATUS_JOB_RECORD_HPP_

@@ -2,8 +2,8 @@
 //
 // Finds the board and writes to it. MESHMEM_OSHRUN_STATUS is "<pid>:<descriptor>:<inode>" of a file
 // of oshrun's.
-// Invariant: only that file is used, and no board of another job (a launcher inside a PE hands the
-// variable on). The mapping stays for the life of the process.
+// Invariant: no other file is used, and no board of another job: a launcher that a PE starts hands
+// the variable on. The mapping stays for the life of the process.
 #include "base/status/own_status.hpp"
 
 #include <fcntl.h>
@@ -33,10 +33,11 @@ namespace {
 
 StatusBoard board;  // written before own_pe
 std::atomic<PeStatus*> own_pe{nullptr};
-std::atomic<nlink_t> threads_at_start = 0;  // 0: other threads may belong to the PE
+std::atomic<nlink_t> links_when_alone = 0;  // 0: other threads may belong to the PE
 
-// With the two links that each folder has; 0 if unknown.
-nlink_t count_threads() {
+// The links of /proc/self/task: one for each thread, and the two that each folder has. 0 if
+// unknown.
+nlink_t count_task_links() {
   struct stat about {};
   const bool is_counted = stat("/proc/self/task", &about) == 0 && about.st_nlink > 2;
   return is_counted ? about.st_nlink : 0;
@@ -50,7 +51,7 @@ void use(const StatusBoard& found, int pe) {
   own_pe.store(&own, std::memory_order_release);  // publishes `board`
 }
 
-// The file, or -1.
+// Returns the opened file, or -1.
 int open_launcher_file(const char* place) {
   int pid = 0, descriptor = 0;
   unsigned long inode = 0;
@@ -79,7 +80,7 @@ StatusBoard map_board(int file) {
   return found;
 }
 
-// Another PE is printing: to go on now would end the job in the middle of that.
+// Another PE is printing. To return earlier could end the job in the middle of the table.
 void await_table(const std::atomic<std::uint32_t>& printed) {
   constexpr int kMostNaps = 200;
   constexpr timespec kNap{0, 10'000'000};
@@ -87,8 +88,8 @@ void await_table(const std::atomic<std::uint32_t>& printed) {
     nanosleep(&kNap, nullptr);
 }
 
-// A PE's only wait, and how often it has been said. since_ns is 0 if the PE has no wait or several,
-// or if something else of it may act.
+// A PE's only wait, and twice how often the PE has written it. since_ns is 0 if the PE has no wait
+// or several, or if something else may act for it.
 struct OnlyWait {
   std::uint64_t since_ns = 0;
   std::uint32_t version = 0;
@@ -122,7 +123,7 @@ bool are_same(const Waits& before, const Waits& now) {
                     });
 }
 
-Waits last_waits;  // when PE 0 looked last
+Waits last_waits;  // what PE 0 read last
 
 // Waits up to 10 ms for the end of the process. A zombie has ended.
 bool still_runs(pid_t pid) {
@@ -165,30 +166,30 @@ void set_phase(PePhase phase) {
     pe->phase.store(phase, std::memory_order_relaxed);
 }
 
-bool has_one_thread() { return count_threads() == 3; }
+bool has_one_thread() { return count_task_links() == 3; }
 
 void note_only_thread(bool is_only) {
-  // A child shares the PE's symmetric memory.
+  // A child shares the PE's symmetric memory, so it may act for the PE.
   [[maybe_unused]] static const int once =
       pthread_atfork([] { note_only_thread(false); }, nullptr, nullptr);
-  threads_at_start = is_only ? count_threads() : 0;
+  links_when_alone = is_only ? count_task_links() : 0;
   note_whether_alone();
 }
 
 void note_whether_alone() {
   if (PeStatus* const own = own_pe.load(std::memory_order_acquire))
-    own->is_alone = threads_at_start != 0 && count_threads() == threads_at_start;
+    own->is_alone = links_when_alone != 0 && count_task_links() == links_when_alone;
 }
 
-// A wait says what it waits for after it has looked. So one that has said it twice since then has
-// looked since then.
+// A wait looks before it writes what it waits for. So a wait that has written twice since
+// last_waits has looked since then.
 bool sees_deadlock() {
   constexpr std::uint32_t kSaidTwice = 4;
   PeStatus* const own = own_pe.load(std::memory_order_acquire);
   if (own == nullptr || !own->is_alone || own != &board.pe(0)) return false;
   const Waits now = read_waits();
   if (!are_same(last_waits, now)) {
-    last_waits = read_waits();  // after all of `now` had begun
+    last_waits = read_waits();  // read after all waits of `now` had begun
     if (!are_same(now, last_waits)) last_waits.clear();
     return false;
   }

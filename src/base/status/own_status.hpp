@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // This PE's part of the board on which all PEs say what they wait for.
-// Invariant: without a board everything here does nothing; what a wait says costs nothing before
-// the wait has lasted a millisecond. Called by waits, start-up and the end of the job.
+// Invariant: without a board everything here does nothing. A wait costs nothing more before it has
+// lasted a millisecond. Called by waits, start-up and the end of the job.
 #ifndef MESHMEM_BASE_STATUS_OWN_STATUS_HPP_
 #define MESHMEM_BASE_STATUS_OWN_STATUS_HPP_
 
@@ -17,27 +17,28 @@ namespace meshmem {
 // Uses the board of the oshrun that has started this process (MESHMEM_OSHRUN_STATUS), if there is
 // one.
 void open_launcher_board();
-// Uses this board, if there is none yet. `pe`: its place there.
+// Uses this board, unless there is one already. `pe`: this PE's place on it.
 void open_board(const StatusBoard& board, int pe);
 
 void set_phase(PePhase phase);
 
 bool has_one_thread();
-// Says whether the calling thread alone acts for this PE, as long as the process has no more
-// threads than now, and no child.
+// Sets whether only the calling thread acts for this PE. That holds while the process has as many
+// threads as now, and no child.
 void note_only_thread(bool is_only);
 
-// Says on the board whether anything but the calling thread may act for this PE. Waits call it each
-// time before they say what they wait for.
+// Writes to the board whether only the calling thread may act for this PE. A wait calls it each
+// time before it writes what it waits for.
 void note_whether_alone();
-// True if all PEs wait and none can end another's wait: each has looked after all had begun to
-// wait. Called by waits that last, each time that they say what they wait for. True in PE 0 alone.
+// True if all PEs wait and none can end another's wait: each has looked again after all had begun
+// to wait. A long wait calls it each time after it has written what it waits for. True in PE 0
+// alone.
 bool sees_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.
 void await_ends_of_others();
 
-// A wait while others can see it.
+// A wait that others can see on the board.
 class ShownWait {
  public:
   explicit ShownWait(std::uint64_t since_ns, bool of_kernel = false);
@@ -52,8 +53,8 @@ class ShownWait {
   std::uint64_t since_ns_;
 };
 
-// The table of all PEs on standard error, by the first PE of the job that calls it; the others
-// return when that is done.
+// Prints the table of all PEs on standard error. Only the first PE of the job that calls it prints;
+// the others return when that is done, or after two seconds.
 void print_status_table();
 
 }  // namespace meshmem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The counts of slow ways, and the line that the first of each kind gets.
-// Invariant: one atomic addition where SHMEM_DEBUG is not set.
+// Counts slow ways, and prints a line for the first of each kind.
+// Invariant: without SHMEM_DEBUG it costs one atomic addition.
 #include "base/status/slow_ways.hpp"
 
 #include "base/error.hpp"

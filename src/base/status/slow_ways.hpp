@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that take a slower way than their routine has. SHMEM_DEBUG=1 says each kind once in each
-// process, and a trace counts them.
+// Calls that take a slower way than the one that their routine is made for. With SHMEM_DEBUG=1 each
+// process prints each kind once, and a trace counts them.
 // Invariant: only code that is on the slow way already calls note_slow_way(), so fast paths pay
 // nothing. Called by every layer; the counts are read by the library of traces.
 #ifndef MESHMEM_BASE_STATUS_SLOW_WAYS_HPP_
@@ -86,7 +86,7 @@ inline constexpr SlowWayText kSlowWays[] = {
 #undef MESHMEM_SLOW_WAY_TEXT
 };
 
-// How many calls have taken each. For as long as the process lives.
+// How many calls have taken each, since the process began.
 using SlowWayCounts = std::array<std::atomic<std::uint64_t>, std::size(kSlowWays)>;
 extern constinit SlowWayCounts slow_way_counts;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sequence locks of the rows, without fences, which ThreadSanitizer does not know. Each word of
-// a text is stored by release after the odd version. It is loaded by acquire before the version is
-// loaded again.
+// The rows' sequence locks have no fences, which ThreadSanitizer does not know. A writer stores
+// each word of a text by release after it has stored the odd version. A reader loads each word by
+// acquire before it loads the version again.
 #include "base/status/status_board.hpp"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ WaitRow* PeStatus::take_row(bool of_kernel) {
   for (auto row = rows.begin() + (of_kernel ? kRowsOfPe - kRowsOfKernels : 0); row != rows.end();
        ++row) {
     std::uint32_t free = 0;
-    // Acquire: of the last owner's version number.
+    // Acquire: sees the version that the last owner has left.
     if (row->taken.compare_exchange_strong(free, 1, std::memory_order_acquire)) return &*row;
   }
   rowless.fetch_add(1, std::memory_order_relaxed);
@@ -112,7 +112,7 @@ StatusBoard StatusBoard::make(void* memory, int n_pes, std::string_view program,
   job.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
   job.program.store(program);
   job.launcher.store(launcher);
-  // Release: publishes the lines above to whoever finds the number.
+  // Release: publishes the lines above to whoever finds the magic number.
   job.magic.store(JobStatus::kMagic, std::memory_order_release);
   return StatusBoard(memory, bytes_for(n_pes));
 }

@@ -41,7 +41,7 @@ struct alignas(64) WaitRow {
   SharedText<168> what;
   SharedText<72> caller;
 
-  // By the one who has taken it.
+  // Only the thread that has taken the row calls these.
   void write(std::uint64_t since, std::string_view what_text, std::string_view caller_text);
   void clear();
 };
@@ -51,14 +51,14 @@ struct WaitSeen {
   std::string what;
   std::string caller;  // empty: not known
 };
-// False: the row is nobody's, or is being written.
+// False: the row is empty, or is being written.
 bool read_row(const WaitRow& row, WaitSeen& seen);
 
 enum class PePhase : std::uint32_t { silent, starting, running, finalized };
 
 inline constexpr std::size_t kStatusPage = 4096;
 inline constexpr int kRowsOfPe = 15;
-inline constexpr int kRowsOfKernels = 11;  // the last; the others are for threads of the host alone
+inline constexpr int kRowsOfKernels = 11;  // the last ones; kernels take no others
 
 struct alignas(kStatusPage) PeStatus {
   std::atomic<std::int32_t> pid;
@@ -66,7 +66,7 @@ struct alignas(kStatusPage) PeStatus {
   std::atomic<std::uint32_t> ended;       // 0: not yet; else 1 + what waitpid said
   std::atomic<std::uint32_t> rowless;     // waits under way that found no free row
   std::atomic<std::uint32_t> number;      // of the PE, + 1; 0: its place on the board
-  std::atomic<std::uint64_t> waits_done;  // of those that had come to a row
+  std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
   alignas(256) std::array<WaitRow, kRowsOfPe> rows;
 
@@ -78,9 +78,9 @@ static_assert(sizeof(WaitRow) == 256 && sizeof(PeStatus) == kStatusPage);
 
 struct alignas(kStatusPage) JobStatus {
   static constexpr std::uint64_t kMagic = 0x326574617473686d;  // "mhstate2"
-  std::atomic<std::uint64_t> magic;                            // last, when the rest is there
+  std::atomic<std::uint64_t> magic;                            // stored last
   std::atomic<std::uint32_t> n_pes;
-  std::atomic<std::uint32_t> tables_printed;  // of a wait that took too long: 1 begun, 2 done
+  std::atomic<std::uint32_t> tables_printed;  // 1: a PE prints the table, 2: it is done
   std::atomic<std::uint64_t> started_ns;
   SharedText<256> program;
   SharedText<256> launcher;  // which of several jobs this is, by the name that its launcher gave it
@@ -91,10 +91,10 @@ class StatusBoard {
  public:
   static std::size_t bytes_for(int n_pes);
   StatusBoard() = default;
-  // A board that somebody has made at `memory`; is_valid() says whether it is one that lies in
-  // `bytes`.
+  // Uses a board that somebody has made at `memory`. is_valid() is false if there is none, or if it
+  // is longer than `bytes`.
   StatusBoard(void* memory, std::size_t bytes);
-  // Makes one of zeros.
+  // Makes a board in memory that is all zeros.
   static StatusBoard make(void* memory, int n_pes, std::string_view program,
                           std::string_view launcher);
 

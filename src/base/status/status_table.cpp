@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the lines of the table. Two of them are alike if they differ in addresses alone: a
-// symmetric variable is at another one in each PE.
+// Makes the lines of the table. Two waits share a line if their texts differ only in addresses, or
+// in numbers of blocks and threads: a symmetric variable has another address in each PE.
 #include "base/status/status_table.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table that answers "where is everybody?": a line for each PE and wait, where alike ones of
-// several PEs share a line.
-// Invariant: only reads the board, and ends whatever is written there meanwhile. Called by the PE
-// whose wait took too long, and by oshrun.
+// The table that answers "where is everybody?": a line for each wait of each PE. PEs that wait for
+// the same share a line.
+// Invariant: only reads the board, and comes to an end whatever others write there meanwhile.
+// Called by the PE whose wait took too long, and by oshrun.
 #ifndef MESHMEM_BASE_STATUS_STATUS_TABLE_HPP_
 #define MESHMEM_BASE_STATUS_STATUS_TABLE_HPP_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The processor fences of the library, by what they are for.
-// Invariant: nothing else uses a fence; the library's own flags are release stores and acquire
-// loads. ThreadSanitizer does not see fences, which only g++ says; the PEs that they order are
-// other processes, which it does not see either.
+// The processor fences of the library, by their purpose.
+// Invariant: no other code uses a fence; the library's own flags are release stores and acquire
+// loads. ThreadSanitizer does not know fences, and g++ warns of it. It would not see what they
+// order either: stores that other processes read.
 #ifndef MESHMEM_BASE_WAITING_FENCE_HPP_
 #define MESHMEM_BASE_WAITING_FENCE_HPP_
 
@@ -34,8 +34,8 @@ inline void complete_stores() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// Sends this thread's earlier stores out of the processor, before its next ones, also those to
-// memory whose stores the processor gathers. The fences above say nothing of such memory.
+// Makes this thread's earlier stores leave the processor before its next ones, also those to
+// write-combining memory. The fences above promise nothing for such memory.
 inline void send_gathered_stores() {
 #if defined(__x86_64__)
   _mm_sfence();

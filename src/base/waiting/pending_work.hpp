@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much has been given to something that completes it later, a stream or a transport, and how
-// much of that has been seen to be done.
-// Invariant: work is counted as issued after the other side has it, so fence and quiet, which make
-// one comparison where nothing is under way, never return too early. Counted by gpu/ and
+// Counts the work that was given to streams and transports, which complete it later, and how much
+// of it has been seen to be done.
+// Invariant: work is counted as issued once the stream or the transport has it. Fence and quiet
+// make one comparison if nothing is under way, and never return too early. Counted by gpu/ and
 // transport/.
 #ifndef MESHMEM_BASE_WAITING_PENDING_WORK_HPP_
 #define MESHMEM_BASE_WAITING_PENDING_WORK_HPP_
@@ -17,12 +17,12 @@ struct PendingWork {
   std::atomic<std::uint64_t> issued{0};
   std::atomic<std::uint64_t> completed{0};
 
-  // Acquires: another thread may have done the work, and it is done for this one too.
+  // Acquire: work that another thread has seen to be done is done for this thread too.
   bool is_under_way() const {
     return issued.load(std::memory_order_relaxed) != completed.load(std::memory_order_acquire);
   }
   void count_issued() { issued.fetch_add(1, std::memory_order_release); }
-  // All that had been issued when `count` was read is done.
+  // All work that had been issued when `count` was read from `issued` is done.
   void note_completed(std::uint64_t count) {
     std::uint64_t before = completed.load(std::memory_order_relaxed);
     while (before < count &&
@@ -32,8 +32,9 @@ struct PendingWork {
 };
 inline constinit PendingWork pending_work;
 
-// Waits for what kernels that have ended have handed to the proxy; nullptr: there is nothing of the
-// kind. While it is set, one operation counts as issued and never as completed, so that quiet asks.
+// Waits for operations that finished kernels have handed to the proxy; nullptr: nothing has woken
+// the proxy. While it is set, one operation counts as issued and not as completed, so that quiet
+// calls it.
 using CompleteKernels = void (*)(const char* routine);
 inline constinit std::atomic<CompleteKernels> complete_kernels{nullptr};
 

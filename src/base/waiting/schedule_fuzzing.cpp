@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a step waits.
-// Invariant: most steps do not wait, or the PEs would only be slow, all alike; a few wait for
-// longer than a whole operation takes.
+// Chooses how long a step waits.
+// Invariant: most steps do not wait, or all PEs would only be equally slow. A few wait for longer
+// than a whole operation takes.
 #include "base/waiting/schedule_fuzzing.hpp"
 
 #if MESHMEM_SCHEDULE_FUZZING

@@ -21,37 +21,39 @@ constinit Progress progress_of_waits = nullptr;
 constinit std::atomic<std::uint32_t> arrivals_of_waits{0};
 
 namespace {
-// A wait first yields: that answers fastest when the event comes within the time of a collective.
-// A longer wait naps. It leaves the core to those who compute. And the scheduler runs a thread that
-// wakes up before programs that never sleep; a thread that yields waits for a time slice of each.
+// A wait first yields, which answers fastest if the event comes within the time of a collective. A
+// longer wait naps, which leaves the core to threads that compute. Besides, the scheduler runs a
+// thread that wakes up before programs that never sleep. A thread that yields waits for a time
+// slice of each.
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr unsigned kRoundsPerClock = 4;
 // A PE that waits on a core of its own also answers other machines, at once as long as it does not
-// sleep. A thread that has to wake up for it takes 20 us longer.
+// nap. A thread that has to wake up first takes 20 us longer.
 constexpr auto kAnswering = std::chrono::milliseconds(100);
-// A yield takes as long as a look at the network, and mostly finds nobody else on that core.
+// A yield takes as long as a look at the network, and mostly finds no other thread on that core.
 constexpr unsigned kRoundsPerYield = 4;
-// Where PEs share cores, each look at the network delays the PE that is waited for. So a wait looks
-// at every fourth yield, unless something arrives.
+// Where PEs share cores, each look at the network delays the PE that is waited for. So until
+// something arrives, a wait looks only at every fourth yield.
 constexpr unsigned kYieldsPerProgress = 4;
 
-// Where PEs have cores of their own, rounds that take so long and bring nothing have run another
-// program, which computes. The scheduler runs a thread that naps before it, so for some time waits
-// nap at once, and shortly. PEs that share cores yield to each other, which is faster than naps.
+// For PEs with cores of their own. If rounds take this long and nothing arrives, another program
+// computes on the core. The scheduler prefers a thread that naps to that program. So for some time
+// waits nap at once, and shortly. PEs that share cores yield to each other, which is faster than
+// naps.
 constexpr auto kComputing = std::chrono::milliseconds(1);
 constexpr auto kStaysBusy = std::chrono::milliseconds(20);
 constexpr unsigned kShortNapUs = 100;
 thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 
-// A wait says again what it waits for, as that may change. One that has lasted a second adds the
-// place that has called: the first time in a process the program's debug information is read.
+// A wait says again what it waits for, since that may change. After a second it also says where the
+// program has called. The first look-up in a process reads the program's debug information.
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
 constexpr auto kNamesCaller = std::chrono::seconds(1);
 
-// The core of keep_to_core(). After short waits a thread goes back to it ever more rarely, down to
-// once a second: if another program has that core, the scheduler knows better; but PEs that yield
-// to each other on one core stay there, if nobody parts them. After a long wait it always goes
-// back: while one PE computed, the scheduler moved the others off its core.
+// The core of keep_to_core(). After a short wait a thread goes back to it: PEs that yield to each
+// other on one core would stay there. It does so ever more rarely, down to once a second: if
+// another program has the thread's core, the scheduler knows better. After a long wait it always
+// goes back: while one PE computed, the scheduler moved the others off the core of that PE.
 constexpr auto kReturning = std::chrono::seconds(1);
 constexpr auto kLongWait = std::chrono::milliseconds(20);
 struct Core {
@@ -88,7 +90,7 @@ void Backoff::make_progress() {
 void Backoff::look_at(Clock::time_point now) {
   if (start_ == Clock::time_point{}) start_ = quiet_since_ = last_look_ = now;
   const std::uint32_t arrivals = arrivals_of_waits.load(std::memory_order_relaxed);
-  const bool has_news = std::exchange(arrivals_, arrivals) != arrivals;  // which take time
+  const bool has_news = std::exchange(arrivals_, arrivals) != arrivals;  // arrivals take time
   if (has_news) {
     quiet_since_ = now;
     nap_us_ = kFirstNapUs;

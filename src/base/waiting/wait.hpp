@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All waiting on memory that another PE (or thread) will change. A wait polls, then lets others
-// run, then sleeps in short naps. There is no wake-up call: the one who ends a wait is a plain
-// store of another PE, which must not pay for finding out whether somebody sleeps.
+// All waits for memory that another PE (or thread) will change. A wait polls, then lets others run,
+// then sleeps in short naps. There is no wake-up call: a plain store of another PE ends a wait, and
+// must not pay for finding out whether somebody sleeps.
 // Invariant: every wait ends, with a line that names what was waited for, when MESHMEM_TIMEOUT has
 // passed.
 #ifndef MESHMEM_BASE_WAITING_WAIT_HPP_
@@ -51,15 +51,15 @@ constexpr unsigned longest_nap_us_for(std::size_t pes, std::size_t cores) {
 // Says what makes progress in a wait: the wait, or ready() itself.
 enum class ProgressBy { wait, ready };
 
-// Moves this thread to `core`. A wait moves it back at its end: after more than 20 ms always, after
-// less ever more rarely, down to once a second. A thread that wakes up runs on whichever core is
-// free at that moment. Without the way back several PEs could end up on one core, and PEs that only
-// yield to each other stay there for long.
+// Moves this thread to `core`. A wait moves it back there at its end: always after more than 20 ms,
+// after less ever more rarely, down to once a second. A thread that wakes up runs on whichever core
+// is free. So several PEs could end up on one core, and PEs that only yield to each other stay
+// there for long.
 void keep_to_core(int core);
 
 // The rest of a wait after the first polls: yields, then naps that grow to a millisecond, or longer
-// where very many PEs share a core. From the first nap on all can see what it waits for. Where
-// there is a transport, it makes progress too.
+// where very many PEs share a core. Others see what it waits for once it naps. It also makes the
+// transport's progress, where there is one.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds, ProgressBy by = ProgressBy::wait)
@@ -70,7 +70,7 @@ class Backoff {
   // True: it is time to say what is waited for, the first time or again, as it may have changed.
   bool pause();
   void say(const std::string& what);
-  // The time is up.
+  // The timeout has passed.
   bool is_late() const { return is_late_; }
 
  private:
@@ -83,6 +83,7 @@ class Backoff {
   unsigned rounds_ = 0;
   static constexpr unsigned kFirstNapUs = 20;
   unsigned nap_us_ = kFirstNapUs;
+  // Waits on a core of its own, and takes in what other machines send.
   const bool answers_ = progress_of_waits != nullptr && wait_policy.polls > 1;
   std::uint32_t arrivals_ = arrivals_of_waits.load(std::memory_order_relaxed);
   bool napping_ = false;
@@ -112,9 +113,9 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   // The first polls go without a pause: an answer that is under way takes about a cache-line
   // transfer.
   constexpr unsigned kEagerPolls = 64;
-  // An answer of another machine is mostly under way: it comes within 24 looks at the network, some
-  // 10 us. Those who share the core as a rule wait for it too, and each would take a turn to find
-  // that out.
+  // An answer from another machine is mostly under way: it comes within 24 looks at the network,
+  // some 10 us. PEs that share the core mostly wait for it too, and after a yield each would take a
+  // turn to find that out.
   constexpr unsigned kLooks = 24;
   if (ready()) return;
   // Data of a transport comes by progress, which wait_long() makes.
@@ -133,16 +134,16 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
 template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
   poll_until_ready<by>(ready, describe);
-  fuzz_schedule();  // what was waited for may change again, if nobody keeps it
+  fuzz_schedule();  // meanwhile what was waited for may change again
 }
 
 // --- Waits that the program makes itself -----------------------------------------------------
 
-// Loops around a routine that looks once let others run as the library's own waits do. Else two PEs
-// on one core would part only when the scheduler parts them. A call that is no wait yields to
-// nobody: only a failed test counts, or the same value at the same place many times in a row.
+// A program's loop around a routine that looks once lets others run, as the library's own waits do.
+// Otherwise two PEs on one core would take turns only by the scheduler's time slices. Other calls
+// do not yield: only a failed test counts, or the same value at the same place many times in a row.
 
-// Looks before a yield, which takes as long as some tens of them: a few microseconds.
+// Looks before a yield: a few microseconds. A yield takes as long as some tens of looks.
 inline constexpr unsigned kPollsPerYield = 1000;
 
 struct Looks {
@@ -154,7 +155,7 @@ extern constinit thread_local Looks looks [[gnu::tls_model("initial-exec")]];
 
 [[gnu::cold]] void yield_in_polling_loop();
 
-// After a test that has failed. With PEs that outnumber the cores the one who could change the
+// Called after a test that has failed. If PEs outnumber the cores, the PE that could change the
 // answer must get to run at once.
 inline void note_failed_test() {
   if (wait_policy.polls <= 1) return yield_in_polling_loop();
@@ -162,7 +163,7 @@ inline void note_failed_test() {
     yield_in_polling_loop();
 }
 
-// After a fetch, which does not know what the caller hopes for.
+// Called after a fetch, which does not know which value the program hopes for.
 inline void note_fetch(const void* address, std::uint64_t value) {
   const std::uint64_t seen = value ^ reinterpret_cast<std::uintptr_t>(address);
   if (seen != looks.last) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of their arguments that wrappers of routines read. The rows of the tables name their
-// parameters alike: a wrapper reads the names below, which are its own parameters where it has
-// such, and else `None`. Invariant: for files that define wrappers in this namespace, and for
-// nothing else.
+// The parts of their arguments that wrappers of routines read. Rows of the tables have the same
+// names for the same parameters. A wrapper reads the names below: each is its own parameter if it
+// has one of that name, and otherwise `None`.
+// Invariant: only files that define wrappers in this namespace include this.
 #ifndef MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_
 #define MESHMEM_TOOLS_INTERPOSE_ARGUMENTS_HPP_
 
@@ -15,7 +15,7 @@
 
 namespace meshmem::tracing {
 
-// The kinds of results and arguments that fit in a word.
+// A result or an argument as a word; 0 if it does not fit.
 template <typename R>
 std::uint64_t bits_of(R value) {
   std::uint64_t bits = 0;
@@ -77,7 +77,7 @@ int pe_of_world(Team team_of_pe, Context context, Pe number) {
   }
 }
 
-// The key of a collective's team; that of all PEs where the routine names none.
+// The key of a collective's team or active set; that of all PEs if the routine names neither.
 template <typename Team, typename Start, typename Stride, typename Size>
 std::uint64_t key_of_call(Team handle, Start start, Stride log_stride, Size n) {
   if constexpr (std::is_same_v<Team, shmem_team_t>) {
@@ -89,7 +89,7 @@ std::uint64_t key_of_call(Team handle, Start start, Stride log_stride, Size n) {
   }
 }
 
-// The team that a split has made is known once it has returned.
+// Names the teams that a split has made. They are known once it has returned.
 template <typename First, typename Second>
 class NewTeams {
  public:
@@ -106,7 +106,7 @@ class NewTeams {
   Second second_;
 };
 
-// WRAP(whole name, op, result, parameters, arguments) for each routine; WRAP is the reader's own.
+// WRAP(whole name, op, result, parameters, arguments) for each routine. The user defines WRAP.
 #define ROUTINE(name, op, E, result, params, args) WRAP(name, op, result, params, args)
 #define MESHMEM_WRAP_ALL_ROUTINES MESHMEM_TRACED_ROUTINES
 

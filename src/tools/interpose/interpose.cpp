@@ -28,7 +28,7 @@ constexpr unsigned kSlotOfCall = R_AARCH64_JUMP_SLOT, kSlot = R_AARCH64_GLOB_DAT
 
 using Wrappers = std::unordered_map<std::string_view, const Entry*>;
 
-// Those that the loader does not give to somebody else, such as a profiler of the user's.
+// Without those for which the loader finds another function, such as that of a user's profiler.
 Wrappers find_wrappers() {
   Wrappers wrappers;
   for (const Entry& entry : entries()) {
@@ -92,7 +92,7 @@ void store(const Object& object, void** slot, void* value) {
   if (is_read_only) mprotect(page, page_bytes, PROT_READ);
 }
 
-// A slot of calls may lead to the loader, until the first call.
+// A slot of calls may lead to the loader until the first call, so its value is not compared.
 void change(const Object& object, const Elf64_Rela& relocation, const Wrappers& wrappers) {
   const auto type = static_cast<unsigned>(ELF64_R_TYPE(relocation.r_info));
   if (type != kSlotOfCall && type != kSlot && type != kWord) return;
@@ -104,7 +104,7 @@ void change(const Object& object, const Elf64_Rela& relocation, const Wrappers& 
     store(object, slot, found->second->wrapper);
 }
 
-// Neither the library, which asks for none of these names, nor this one.
+// True for libmeshmem.so, which uses none of these names, and for the library of the wrappers.
 bool is_ours(const dl_phdr_info& info) {
   for (const void* ours : {entries()[0].wrapper, entries()[0].routine})
     for (const Elf64_Phdr& part : std::span(info.dlpi_phdr, info.dlpi_phnum)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts the wrappers in the place of the routines: in the tables by which the program and the
-// libraries that are loaded reach the functions of others. So a program that is not traced has
-// nothing in its way.
-// Invariant: only what leads to the library's own routine is changed; a tool's wrapper stays.
+// Replaces routines by wrappers, in the tables through which the program and loaded libraries call
+// functions of others. So a program that is not traced pays nothing.
+// Invariant: only slots that lead to the library's own routine change; another tool's wrapper
+// stays.
 #ifndef MESHMEM_TOOLS_INTERPOSE_INTERPOSE_HPP_
 #define MESHMEM_TOOLS_INTERPOSE_INTERPOSE_HPP_
 
@@ -15,12 +15,12 @@ namespace meshmem::tracing {
 struct Entry {
   const char* name;
   void* wrapper;
-  void* routine;  // of the library: shmem_x and pshmem_x are one
+  void* routine;  // in libmeshmem.so; shmem_x and pshmem_x are one function
 };
-// Of all routines. Each library of wrappers defines its own.
+// The entries of all routines. Each library of wrappers defines this.
 std::span<const Entry> entries();
 
-// Where it has been done before, it does nothing more.
+// A slot that leads to a wrapper already stays as it is.
 void put_wrappers_in_place();
 
 }  // namespace meshmem::tracing

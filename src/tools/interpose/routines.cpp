@@ -61,7 +61,7 @@ template <typename E>
       name, kind_of(op), 0, false, false, name.ends_with("_on_stream"), op.starts_with("test")};
   if (op.starts_with("reduce_plan")) made.kind = Kind::other;
   if constexpr (!std::is_void_v<E>) {
-    if (!op.starts_with("alltoallv")) made.element_bytes = sizeof(E);  // of many counts
+    if (!op.starts_with("alltoallv")) made.element_bytes = sizeof(E);  // it has many counts
     made.is_signed = std::is_signed_v<E>;
     made.is_float = !std::is_integral_v<E>;
   } else if (name.starts_with("shmemx_half_") || name.starts_with("shmemx_bfloat16_")) {
@@ -74,7 +74,7 @@ Routine own_work(std::string_view name) {
   return {name, Kind::own_work, 0, false, false, false, false};
 }
 
-// Made when it is first asked: compilers count their steps, and some stop before the end of it.
+// Made at the first call: a constant would exceed the steps that some compilers allow.
 const Routine* make_table() {
   static const Routine table[] = {
 #define ROUTINE(name, op, E, result, params, args) make<E>(#name, #op),

@@ -2,8 +2,8 @@
 //
 // Every routine of the API by number, with what a trace knows of it beforehand: its name, what kind
 // of call it is, and its elements. Read from the tables of the public headers.
-// Invariant: the numbers are those of one version of the library. Read by the wrappers (entries)
-// and by those who read records (join).
+// Invariant: the numbers are those of one version of the library. Read by the wrappers and by the
+// code that reads their records.
 #ifndef MESHMEM_TOOLS_INTERPOSE_ROUTINES_HPP_
 #define MESHMEM_TOOLS_INTERPOSE_ROUTINES_HPP_
 
@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t {
   get,
   set,        // an atomic that stores `value`, as does p
   update,     // another atomic that stores
-  fetch,      // one that does not
+  fetch,      // an atomic that does not store
   wait,       // for one variable
   wait_many,  // for several: `count`
   collective,
@@ -43,10 +43,10 @@ struct Routine {
   std::uint16_t element_bytes;
   bool is_signed, is_float;
   bool on_stream;  // returns before the work is done
-  bool tests;      // a wait that does not wait
+  bool tests;      // looks once instead of waiting
 };
 
-// ROUTINE(whole name, op, E, result, params, args) for every routine; ROUTINE is the reader's own.
+// ROUTINE(whole name, op, E, result, params, args) for every routine. The user defines ROUTINE.
 #define MESHMEM_ROUTINE(name, ...) ROUTINE(shmem_##name, __VA_ARGS__)
 #define MESHMEM_ROUTINE_CTX(name, op, E, result, params, args) \
   ROUTINE(shmem_##name, op, E, result, params, args)           \
@@ -68,7 +68,7 @@ enum Number : std::uint16_t {
   MESHMEM_TRACED_ROUTINES
 #undef ROUTINE
       k_shmem_global_exit,
-  // No routines: the rows of OwnWork, in its order.
+  // These are no routines but the values of OwnWork, in its order.
   k_take_in_messages,
   k_serve_kernels,
   kRoutines

@@ -24,7 +24,7 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-// "PEs 0, 2, 4": the first and the last of many.
+// "PEs 0, 2, 4"; of more than six the first two and the last.
 std::string text_of(const std::vector<int>& members) {
   if (members.size() > 6)
     return fmt::format("{} PEs: {}, {} ... {}", members.size(), members[0], members[1],
@@ -64,8 +64,8 @@ void name_predefined_teams(const TraceJob& job) {
 void name_team(shmem_team_t team) {
   if (team == SHMEM_TEAM_INVALID) return;
   const std::lock_guard lock(teams_mutex);
-  // All members have the same handle. Where threads split different teams at once, each PE names
-  // them in another order; but teams of one handle follow each other on all PEs.
+  // All members have the same handle. If threads split different teams at once, PEs may name these
+  // in different orders. But teams of one handle follow each other on all PEs.
   std::uint64_t hash = mix(kWorldKey + 2, reinterpret_cast<std::uintptr_t>(team));
   for (const int pe : members_of(team)) hash = mix(hash, static_cast<std::uint64_t>(pe));
   name_as(team, mix(hash, teams_of_members[hash]++));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which call of another PE ended a wait. A wait for a variable: the call that stored what it waited
-// for there. A collective: the call of the PE that came last, or the root's. A lock: its release.
-// Invariant: what the records do not tell (stores of kernels, of pointers from shmem_ptr) has no
-// cause; none is guessed from time alone.
+// Finds the call of another PE that ended a wait. For a variable it is the call that stored the
+// value that was waited for. For a collective it is the call of the PE that came last, or the
+// root's. For a lock it is the release.
+// Invariant: a wait that a store without a record ended (by a kernel, or through a pointer from
+// shmem_ptr) gets no cause. No cause is guessed from time alone.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,8 +14,8 @@
 namespace meshmem::tracing {
 namespace {
 
-constexpr std::size_t kMostVariables = 1024;  // of one wait that are looked at
-constexpr int kAnyPe = -1;                    // of a lock
+constexpr std::size_t kMostVariables = 1024;  // looked at for one wait
+constexpr int kAnyPe = -1;                    // all PEs share a lock
 
 struct Variable {
   int pe;
@@ -22,7 +23,7 @@ struct Variable {
   auto operator<=>(const Variable&) const = default;
 };
 
-// The stored value, where that is known.
+// A span that stores, and the value if it is known.
 struct Update {
   std::uint32_t span;
   std::optional<std::uint64_t> value;
@@ -30,12 +31,11 @@ struct Update {
 
 struct Updates {
   std::vector<Update> all;  // in the order in which they began
-  std::size_t used = 0;     // those before have ended a wait, or came before one that has
+  std::size_t used = 0;     // all before have ended a wait, or began before one that has
 };
 using UpdatesOf = std::map<Variable, Updates>;
 
-// Of a span that stores into one variable of another PE: the address and, if it is known, the
-// value.
+// The variable of another PE that a span stores into, and the value if it is known.
 struct Stored {
   std::uint64_t address;
   std::optional<std::uint64_t> value;
@@ -75,7 +75,7 @@ bool has_op(const Span& span, std::string_view part) {
 
 int comparison_of(const Span& wait) {
   const std::string_view name = wait.what().name;
-  return name.ends_with("_wait") ? SHMEM_CMP_NE : wait.record->comparison;  // the oldest form
+  return name.ends_with("_wait") ? SHMEM_CMP_NE : wait.record->comparison;  // it waits for a change
 }
 
 bool is_met_by(const Span& wait, std::uint64_t value) {
@@ -119,7 +119,7 @@ class Causes {
   void collect(std::uint32_t index) {
     const Span& span = at(index);
     const Kind kind = span.what().kind;
-    if (span.is_enqueued()) return;  // the stream's own span is what happens
+    if (span.is_enqueued()) return;  // the stream's own span shows the work
     if (const auto stored = stored_by(span)) {
       const Place place = timeline_.place_of(span.pe, stored->address);
       if (place.area != Area::elsewhere)
@@ -134,7 +134,7 @@ class Causes {
       collectives_[key_of(*span.record)][span.pe].push_back(index);
   }
 
-  // Streams come to collectives of a team in an order of their own.
+  // A stream comes to the collectives of a team in its own order, apart from the host's.
   static std::uint64_t key_of(const Record& record) {
     constexpr std::uint64_t kOfStreams = 0x5bd1e9955bd1e995;
     return record.by_stream ? record.other ^ kOfStreams : record.other;
@@ -152,7 +152,7 @@ class Causes {
 
   // ---- Variables
 
-  static bool is_in_vain(const Span& wait) {
+  static bool is_failed_test(const Span& wait) {
     const Record& record = *wait.record;
     return wait.what().tests && (!record.has_result || record.source == 0 ||
                                  (has_op(wait, "_any") && record.source == SIZE_MAX));
@@ -175,7 +175,7 @@ class Causes {
   }
 
   void find_store(Span& wait) {
-    if (!wait.is_finished || is_in_vain(wait)) return;
+    if (!wait.is_finished || is_failed_test(wait)) return;
     const Update* last = nullptr;
     for (const Variable& variable : variables_of(wait)) {
       const auto found = stores_.find(variable);
@@ -186,8 +186,9 @@ class Causes {
     if (last) blame(wait, last->span, wait.end_ns - wait.begin_ns);
   }
 
-  // The first store of a known value that fulfils the wait and has ended none before; without one,
-  // of those that add, or store what is not known, the last before the wait's end.
+  // Returns the first store of a known value that fulfils the wait and has not ended another. If
+  // there is none, returns the last store before the wait's end that adds, or whose value is not
+  // known.
   const Update* use_store(Updates& updates, const Span& wait) {
     const Update* found = nullptr;
     for (std::size_t i = updates.used; i < updates.all.size(); ++i) {
@@ -217,7 +218,7 @@ class Causes {
 
   // ---- Collectives
 
-  // The calls with one number on all PEs of a team belong together.
+  // The nth calls of all PEs of a team belong together.
   void find_last(const CallsByPe& calls) {
     std::size_t most = 0;
     for (const auto& [pe, of_pe] : calls) most = std::max(most, of_pe.size());
@@ -259,7 +260,7 @@ class Causes {
     }
   }
 
-  // A job that was ended while they waited.
+  // For a job that ended while they waited.
   void blame_missing(const std::vector<std::uint32_t>& together, int missing) {
     for (const std::uint32_t index : together) {
       Span& wait = at(index);

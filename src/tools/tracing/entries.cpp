@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A wrapper for each row of the tables of routines.
-// Invariant: as interpose.hpp says. Only wrappers of routines that make teams lock or allocate.
+// Invariant: as interpose.hpp says. A call locks or allocates only if it makes a team, names one
+// other than SHMEM_TEAM_WORLD, goes on a stream, or finds its thread's window full.
 #include "tools/interpose/arguments.hpp"
 #include "tools/interpose/interpose.hpp"
 #include "tools/interpose/routines.hpp"

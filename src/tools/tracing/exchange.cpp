@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By puts, gets and waits of the routines that are traced, which records none of these.
+// Uses puts, gets and waits of the pshmem_ routines, which are not recorded.
 #include "tools/tracing/exchange.hpp"
 
 #include <fcntl.h>
@@ -18,17 +18,17 @@
 namespace meshmem::tracing {
 namespace {
 
-// ---- Clocks. PE 0 calls the first PE of each node in turn, which then asks it for the time and
-// takes the answer that came fastest. The PEs beside it read what it has found.
+// ---- Clocks. PE 0 calls the first PE of each node in turn. That PE then asks PE 0 for the time
+// several times, and uses the answer that came fastest. The other PEs of its node read the result.
 
 constexpr std::uint64_t kRounds = 16;
 
 struct Words {
   std::uint64_t first;    // of each PE: 1 if it is its node's first
-  std::uint64_t asked;    // in PE 0: the round
-  std::uint64_t turn;     // in the one who asks: it is called
-  std::uint64_t time_ns;  // in the one who asks: PE 0's clock
-  std::int64_t offset;    // in a node's first PE: what it has found
+  std::uint64_t asked;    // in PE 0: the round that somebody asks for
+  std::uint64_t turn;     // in the PE that asks: 1 when it is called
+  std::uint64_t time_ns;  // in the PE that asks: PE 0's clock
+  std::int64_t offset;    // in a node's first PE: the result
 };
 
 void answer(Words& words, int pe) {
@@ -73,7 +73,7 @@ std::int64_t measure(Words& words, const TraceJob& job) {
   return pshmem_int64_g(&words.offset, job.first_pe_of_node);
 }
 
-// ---- Parts. PE 0 asks for one block after the other; a PE serves until it is told that this was
+// ---- Parts. PE 0 asks for one block after the other. A PE serves until PE 0 says that this was
 // the last.
 
 constexpr std::size_t kLargestBlock = 256 << 10, kSmallestBlock = 4 << 10;
@@ -193,9 +193,9 @@ bool gather_parts(const TraceJob& job, int fd, UseParts* use, std::string& error
     serve(desk, fd);
   }
   pshmem_team_sync(SHMEM_TEAM_WORLD);
-  const bool is_well = pshmem_uint64_g(&desk.ready, 0) == 1;
+  const bool is_joined = pshmem_uint64_g(&desk.ready, 0) == 1;
   pshmem_free(made);
-  return is_well;
+  return is_joined;
 }
 
 }  // namespace meshmem::tracing

@@ -14,11 +14,11 @@
 
 namespace meshmem::tracing {
 
-// To add to times of this PE, by messages to and fro: within half of the fastest round trip. 0 of
-// clocks that may be one, and where memory for it is missing.
+// Measures what to add to times of this PE to get PE 0's, by round trips of messages. The error is
+// at most half of the fastest round trip. 0 if both may have one clock, or without memory for it.
 ClockOffset measure_clock(const TraceJob& job);
 
-// The bytes of one part, in a file that has no name.
+// The bytes of one part, mapped: of its file, or of a copy in a file without a name.
 class PartCopy {
  public:
   PartCopy() = default;
@@ -27,7 +27,7 @@ class PartCopy {
   ~PartCopy();
 
   static PartCopy of_file(int fd);  // mapped; empty if it cannot be
-  static PartCopy of_bytes(std::size_t bytes, const std::string& folder);  // to be filled
+  static PartCopy of_bytes(std::size_t bytes, const std::string& folder);  // a copy, to be filled
 
   std::span<std::byte> bytes() const { return bytes_; }
 
@@ -35,8 +35,8 @@ class PartCopy {
   std::span<std::byte> bytes_;
 };
 
-// PE 0 calls `use` with the parts by PE; its answer, "" or what went wrong, is PE 0's here. All get
-// whether nothing went wrong.
+// PE 0 calls `use` with the parts in the order of PEs, and gets its result in `error`: "" or what
+// went wrong. All PEs return whether nothing went wrong.
 using UseParts = std::string(const std::vector<PartCopy>&);
 bool gather_parts(const TraceJob& job, int fd, UseParts* use, std::string& error);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of this library that libmeshmem.so and `meshmem-trace join` call.
-// Invariant: what cannot be traced is said in one line; the program's own calls go on.
+// Invariant: if the trace fails, one line says so, and the program's own calls go on.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
@@ -47,7 +47,8 @@ std::vector<std::string> paths_of_parts(const std::string& file) {
   return paths;
 }
 
-// Of a job before that had more PEs, and failed: they would be joined with this job's.
+// Removes parts that a failed earlier job with more PEs has left: they would be joined with this
+// job's.
 void remove_parts_of_more_pes(const std::string& file, int n_pes) {
   for (const std::string& path : paths_of_parts(file))
     if (std::atoi(path.c_str() + file.size() + std::strlen(".pe")) >= n_pes) unlink(path.c_str());
@@ -151,12 +152,12 @@ void close_trace() {
 void leave_trace() {
   if (part_fd() >= 0) {
     count_slow_ways();
-    note_moment();  // until then the calls under way have lasted
+    note_moment();  // calls under way last until now
   }
   say_what_is_left();
 }
 
-// FILE.pe0.part, FILE.pe1.part, ... to FILE. The number of parts, or -1 and errno.
+// Joins FILE.pe0.part, FILE.pe1.part, ... to FILE. Returns the number of parts, or -1 and errno.
 int join_files(const char* file) {
   std::vector<PartCopy> copies;
   for (const std::string& path : paths_of_parts(file)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file that a PE writes while it runs (a part of the trace), and its end joins with the others:
-// a header, then chunks. A chunk is a ChunkHeader and records of one thread in the order of time;
-// chunks have no order.
-// Invariant: a record that has begun has begin != 0; one whose call has not returned has
-// end == 0. So the part of a PE that was killed can be read. Written by recorder, read by join.
+// The file that a PE writes while it runs: its part of the trace. When the job ends, the parts are
+// joined. A part is a header, then chunks. A chunk is a ChunkHeader and records of one thread in
+// the order of time; chunks have no order.
+// Invariant: a record that has begun has begin != 0; one whose call has not returned has end == 0.
+// So the part of a PE that was killed can be read. Written by recorder, read by timeline.
 #ifndef MESHMEM_TOOLS_TRACING_PART_FILE_HPP_
 #define MESHMEM_TOOLS_TRACING_PART_FILE_HPP_
 
@@ -22,13 +22,13 @@ struct Record {
   std::uint64_t begin;  // ticks
   std::uint64_t end;
   std::uint64_t dest;    // the address; of waits and locks the variable's
-  std::uint64_t source;  // or what the call has returned, of routines without one
+  std::uint64_t source;  // or the result, if the routine has no source
   std::uint64_t count;   // elements
   std::uint64_t value;
   std::uint64_t other;  // the address of a signal, or the key of a team
   std::uint16_t routine;
   std::uint8_t comparison;      // SHMEM_CMP_, or SHMEM_SIGNAL_
-  std::uint8_t has_result : 1;  // in `source`
+  std::uint8_t has_result : 1;  // `source` is the result
   std::uint8_t by_stream : 1;   // of a routine on a stream: what the stream did, not the call
   std::int32_t pe;              // of the world; -1: none
 };
@@ -43,7 +43,7 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == sizeof(Record));
 
-// The correction of this PE's clock, measured at a time of it.
+// The correction of this PE's clock, as measured when it showed at_ns.
 struct ClockOffset {
   std::uint64_t at_ns;
   std::int64_t offset_ns;
@@ -60,15 +60,15 @@ struct PartHeader {
   char magic[16];
   std::uint32_t n_routines;  // of the library that wrote it
   std::int32_t pe, n_pes, node;
-  std::int32_t clock;  // PEs with the same number have the same
+  std::int32_t clock;  // PEs with the same number share a clock
   std::int32_t reserved;
   std::uint64_t left_out;  // calls for which there was no room
   TraceRange heap, statics, device_heap;
-  TraceMoment first, last;  // of ticks, whose number in a second they tell
+  TraceMoment first, last;  // in ticks and ns: they give the rate of ticks
   ClockOffset at_start, at_end;
   char host[64];
   char program[64];
-  std::uint64_t slow_ways[std::size(kSlowWays)];  // calls of each kind; until the end, as at start
+  std::uint64_t slow_ways[std::size(kSlowWays)];  // calls of each kind; 0 before the end
   std::uint32_t n_teams;
   TeamName teams[kTeams];
 };

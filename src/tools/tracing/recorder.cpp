@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part file. Of each thread one chunk is mapped, its window, which holds its latest calls; when
-// it is full it is written to a chunk of its own and used again. So a thread stays in the same few
-// pages, and what it did last is in the file however it ends.
+// The part file. Each thread or stream has one mapped chunk, its window, with its latest calls. A
+// full window is written to another chunk and used again. So a thread stays in the same few pages,
+// and its last calls are in the file however it ends.
 // Invariant: room on the disk is taken before it is used: a full disk ends the trace, not the
 // program.
 #include "tools/tracing/recorder.hpp"
@@ -26,7 +26,7 @@
 namespace meshmem::tracing {
 namespace {
 
-// Of all PEs together, about; what viewers can show.
+// All PEs together may record about as many calls as viewers can show.
 constexpr std::size_t kMostCallsOfJob = 4 << 20, kMostCallsOfPe = 1 << 20, kFewestCalls = 16 << 10;
 
 struct Part {
@@ -44,7 +44,7 @@ Part& part = *new Part;  // lives for ever: a destructor of the program may fina
 thread_local constinit Track track;
 unsigned parts = 0;  // opened so far
 bool uses_ticks = true;
-constinit std::atomic<unsigned> recorded_part{0};  // the newest; 0: none now
+constinit std::atomic<unsigned> recorded_part{0};  // the newest; 0: no recording now
 thread_local Record record_of_nobody;
 
 std::uint64_t ticks() { return uses_ticks ? trace_ticks() : trace_clock_ns(); }
@@ -52,7 +52,7 @@ TraceMoment moment(const TraceMoment& both) {
   return uses_ticks ? both : TraceMoment{both.ns, both.ns};
 }
 
-// Where the system itself does not take the time from the processors, they may not agree.
+// If the system's clock does not use the processors' counters, these may not agree.
 bool can_use_ticks() {
   std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string source;
@@ -66,7 +66,7 @@ void* map_part(std::size_t offset, std::size_t bytes) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
-// At the end of the file, for one chunk more; nullopt if there is no room.
+// Returns the offset of one more chunk at the end of the file; nullopt if there is no room.
 std::optional<std::size_t> next_chunk() {
   if (part.chunks == part.most_chunks) return std::nullopt;
   return kHeaderBytes + part.chunks++ * kChunkBytes;
@@ -83,8 +83,8 @@ ChunkHeader* add_window() {
   return static_cast<ChunkHeader*>(map_part(*begin, kChunkBytes));
 }
 
-// One that cannot be written stays as it is, full.
-bool empty(ChunkHeader* window) {
+// Writes a full window to a chunk of its own and empties it. False: it stays as it is, full.
+bool try_flush_window(ChunkHeader* window) {
   const std::optional<std::size_t> begin = next_chunk();
   if (!begin) return false;
   if (pwrite(part.fd, window, kChunkBytes, static_cast<off_t>(*begin)) != kChunkBytes) {
@@ -129,15 +129,15 @@ void describe(const TraceJob& job) {
   copy_text(header.program, program_invocation_short_name);
 }
 
-// A thread is in one call at a time, so none is under way in its window. That of a part before is
-// left to the system.
+// A thread is in one call at a time, so none is under way in its window, which may be emptied. The
+// window of an earlier part stays mapped.
 Record* take_slowly(Track& track) {
   if (recorded_part == 0) return &record_of_nobody;
   const std::lock_guard lock(part.mutex);
   if (part.fd < 0) return &record_of_nobody;
   const bool has_window = track.part == parts;
   ChunkHeader* window = has_window ? reinterpret_cast<ChunkHeader*>(track.first) - 1 : add_window();
-  if (!window || (has_window && !empty(window))) {
+  if (!window || (has_window && !try_flush_window(window))) {
     ++part.header->left_out;
     return &record_of_nobody;
   }
@@ -155,7 +155,7 @@ Record* next_record(Track& track) {
   return has_room ? track.next++ : take_slowly(track);
 }
 
-// The parts may be read meanwhile: the record is there when it has its begin, which is last.
+// The part may be read meanwhile. A record counts once it has its begin, so that is stored last.
 void fill(Record& to, const Record& from) {
   Record whole = from;
   whole.begin = 0;
@@ -165,7 +165,7 @@ void fill(Record& to, const Record& from) {
 
 }  // namespace
 
-// To the part's header.
+// Puts the name into the part's header.
 void keep_team_name(std::uint64_t key, const std::string& members) {
   if (part.fd < 0 || part.header->n_teams == PartHeader::kTeams) return;
   TeamName& name = part.header->teams[part.header->n_teams++];
@@ -258,7 +258,7 @@ void end_polling_call(Record* record) {
   if (!same(&Record::routine) || !same(&Record::dest) || !same(&Record::source) ||
       !same(&Record::value) || !same(&Record::pe) || !same(&Record::count))
     return;
-  ++before.other;  // of which these routines have none
+  ++before.other;  // calls after the first; these routines have no other use of it
   before.end = record->end;
   *record = {};
   track.next = record;

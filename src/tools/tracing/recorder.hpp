@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes records of calls: a piece of this PE's part of the trace for each thread and stream. It is
-// written in place, so that a PE that is killed leaves what it has done.
-// Invariant: a record is written by the thread of its call; without room a call goes to a record
-// that nobody reads, and is counted. The wrappers (entries) make a Call; library opens and closes.
+// Records calls in this PE's part of the trace, on a track for each thread and stream. Records are
+// written in place, so a PE that is killed leaves what it has done.
+// Invariant: the thread of a call writes its record. Without room, a call gets a record that nobody
+// reads, and is counted. The wrappers (entries) make a Call; library opens and closes the part.
 #ifndef MESHMEM_TOOLS_TRACING_RECORDER_HPP_
 #define MESHMEM_TOOLS_TRACING_RECORDER_HPP_
 
@@ -20,16 +20,16 @@ namespace meshmem::tracing {
 std::string open_part(const TraceJob& job, const std::string& path);  // "" or why not
 int part_fd();
 PartHeader& part_header();
-void note_moment();     // so that ticks can be told in ns
+void note_moment();     // ticks are converted to ns by it
 void stop_recording();  // the call of this thread that is under way ends now
 void close_part(bool remove);
 void record_calls(bool enabled);  // shmem_pcontrol
-void say_what_is_left();          // in a line, where the trace is not to be joined by the job
+void say_what_is_left();          // prints a line, if the job ends without joining the parts
 
-// Of a call of this thread, whose record has its routine and begin, and its end.
+// The record of a call of this thread. These set its routine, begin and end.
 Record* begin_call(Number routine);
 void end_call(Record* record);
-// Where programs call the routine in loops: calls that find the same are one record.
+// For routines that programs call in loops: calls in a row that find the same become one record.
 void end_polling_call(Record* record);
 
 // Where the records of a thread or a stream go.
@@ -38,9 +38,9 @@ struct Track {
   Record* next = nullptr;
   Record* end = nullptr;
   Record* first = nullptr;
-  const char* name = nullptr;  // that of the thread, if it has none
+  const char* name = nullptr;  // nullptr: that of the thread
 };
-// Of what is over: all of a record. Called for a track by one thread at a time.
+// Adds a whole record, of something that is over. One thread at a time calls it for a track.
 void record_on(Track& track, const Record& record);
 bool is_recording();
 std::uint64_t now_in_ticks();
@@ -71,8 +71,8 @@ class Call {
   Record* record_;
 };
 
-// (routine(...), call): the routine's result, noted if there is one; the built-in comma of a void
-// gives the call itself.
+// (routine(...), call) notes and returns the routine's result. If that is void, the built-in comma
+// returns the call itself.
 template <typename R, bool polls, bool has_room>
 R operator,(R result, Call<polls, has_room>& call) {
   call.note_result(result);

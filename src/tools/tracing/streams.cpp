@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host functions of streams take the time. Invariant: the work of a graph is never freed, since the
-// graph may be launched again; other work is, by its second function. A stream that takes no host
-// function has no spans.
+// Host functions on the stream take the time.
+// Invariant: the StreamWork of a graph is never freed, since the graph may be launched again.
+// Others are freed by their second function. A stream that takes no host function has no spans.
 #include "tools/tracing/streams.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ struct StreamTrack {
   Track track;
 };
 
-TraceJob job;  // its functions
+TraceJob job;  // for its functions
 std::mutex streams_mutex;
 // Live for ever: streams may be at work, and destructors may finalize, at the process's end.
 auto& tracks = *new std::map<shmemx_stream_t, std::unique_ptr<StreamTrack>>;
@@ -69,7 +69,7 @@ StreamWork* begin_on_stream(shmemx_stream_t stream, const Record& record) {
   return job.call_on_stream(stream, StreamWork::begin, work.get()) ? work.release() : nullptr;
 }
 
-// Work that has begun, but whose end the stream does not take, stays: its begin may yet come.
+// If the stream does not take the second function, the work is not freed: the first may yet run.
 void end_on_stream(shmemx_stream_t stream, StreamWork* work) {
   if (work) (void)job.call_on_stream(stream, StreamWork::end, work);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Records the routines that programs put on streams: a track for each stream, with a span for each
-// time that it came to such a routine. A graph's are those of the stream that it was captured from,
-// each time that the graph is launched.
-// Invariant: the stream itself says when, by host functions before and behind the routine's work.
-// Called by the wrappers (entries).
+// time that the stream ran such a routine. A launch of a graph adds spans to the track of the
+// stream that the graph was captured from.
+// Invariant: the stream itself takes the times, by host functions before and after the routine's
+// work. Called by the wrappers (entries).
 #ifndef MESHMEM_TOOLS_TRACING_STREAMS_HPP_
 #define MESHMEM_TOOLS_TRACING_STREAMS_HPP_
 
@@ -21,7 +21,7 @@ struct StreamWork;
 StreamWork* begin_on_stream(shmemx_stream_t stream, const Record& record);
 void end_on_stream(shmemx_stream_t stream, StreamWork* work);
 
-// Around the call that puts the work there.
+// Lives around the call that puts the work there.
 class OnStream {
  public:
   OnStream(shmemx_stream_t stream, const Record& record)

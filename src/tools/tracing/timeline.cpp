@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads chunk by chunk what a PE has left, and believes none of it.
+// Reads chunk by chunk what a PE has left, and trusts none of it.
 #include "tools/tracing/timeline.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const PartHeader* header_of(std::span<std::byte> part) {
   return is_ours && has_pe ? header : nullptr;
 }
 
-// The longer, the more exact is what a tick takes.
+// The more ticks, the more exact is the length of one.
 std::uint64_t measured_ticks(const PartHeader& header) {
   return header.last.ticks > header.first.ticks ? header.last.ticks - header.first.ticks : 0;
 }
@@ -38,8 +38,9 @@ std::int64_t ns_of(const PartHeader& header, std::uint64_t ticks) {
          static_cast<std::int64_t>(static_cast<double>(since_first) * rate);
 }
 
-// Between the two measurements on a line, elsewhere as at the nearer one. `clock`: the header that
-// tells what ticks are, the same for all PEs that share a clock.
+// The time on PE 0's clock. Between the two measurements the offset changes evenly; elsewhere it is
+// that of the nearer one. `clock`: the header that gives the rate of ticks, the same for all PEs
+// that share a clock.
 std::int64_t on_one_clock(const PartHeader& header, const PartHeader& clock, std::uint64_t ticks) {
   const ClockOffset &start = header.at_start, &end = header.at_end;
   const std::int64_t at_ns = ns_of(clock, ticks);
@@ -76,7 +77,8 @@ void add_chunk(Timeline& timeline, const PartHeader& header, const PartHeader& c
   }
 }
 
-// A thread that was killed between writing its window and emptying it left calls twice.
+// Also drops calls that are there twice: their thread was killed between writing its window and
+// emptying it.
 void sort_calls(Timeline& timeline) {
   const auto order = [](const Span& span) {
     return std::tuple(span.pe, span.thread, span.begin_ns);
@@ -130,7 +132,7 @@ Place Timeline::place_of(int pe, std::uint64_t address) const {
 Timeline read_parts(const std::vector<std::span<std::byte>>& parts) {
   Timeline timeline;
   std::map<int, const PartHeader*> clocks;
-  std::int64_t last = std::numeric_limits<std::int64_t>::min();  // known moment
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();  // the last known moment
   for (const std::span<std::byte> part : parts) {
     const PartHeader* header = header_of(part);
     if (!header) continue;

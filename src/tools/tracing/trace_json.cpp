@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process of the viewer is a PE, a thread one of its threads. One event a line.
+// Viewers show a PE as a process, and its tracks as threads. One event a line.
 // Invariant: the file has its name only once it is whole.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ class JsonFile {
     if (is_after_first_) add("\n");
     add("]}}\n");
     flush();
-    return is_well_;
+    return is_written_;
   }
 
  private:
@@ -63,7 +63,7 @@ class JsonFile {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
   void flush() {
-    is_well_ = is_well_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size();
+    is_written_ = is_written_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size();
     text_.clear();
   }
   void begin_event() {
@@ -96,7 +96,7 @@ class JsonFile {
     }
   }
 
-  // Of those that the PE has taken. Viewers leave out metadata that they do not know.
+  // How often the PE has taken each slow way. Viewers leave out metadata that they do not know.
   void write_slow_ways(std::size_t pe, const PartHeader& header) {
     has_argument_ = false;
     for (std::size_t i = 0; i < std::size(kSlowWays); ++i) {
@@ -151,7 +151,7 @@ class JsonFile {
     else
       add_argument(name, "{}", span.widened(value));
   }
-  // And since that call began: with one core for both, the time to wake up.
+  // Names that call, and the time since it began: if both share one core, the time to wake up.
   void add_cause(const Span& span) {
     const Span& cause = timeline_.spans[span.cause];
     add_argument("ended_by", "\"{}\"", cause.what().name);
@@ -258,7 +258,7 @@ class JsonFile {
       add_argument("root", "\"PE {}\"", span.record->pe);
   }
 
-  // From the begin of the call that ended a wait to just before the wait's end.
+  // From the begin of the call that ended a wait to just before the end of the wait.
   void write_arrow(std::size_t number) {
     const Span& wait = timeline_.spans[number];
     const Span& cause = timeline_.spans[wait.cause];
@@ -278,7 +278,7 @@ class JsonFile {
   std::FILE* file_;
   std::int64_t begin_ns_ = 0;
   fmt::memory_buffer text_;
-  bool is_after_first_ = false, has_argument_ = false, is_well_ = true;
+  bool is_after_first_ = false, has_argument_ = false, is_written_ = true;
 };
 
 }  // namespace
@@ -287,9 +287,9 @@ bool write_json(const Timeline& timeline, const std::string& path) {
   const std::string unfinished = path + ".unfinished";
   std::FILE* file = std::fopen(unfinished.c_str(), "w");
   if (!file) return false;
-  bool is_well = JsonFile(timeline, file).write();
-  is_well = std::fclose(file) == 0 && is_well;
-  if (is_well && std::rename(unfinished.c_str(), path.c_str()) == 0) return true;
+  bool is_written = JsonFile(timeline, file).write();
+  is_written = std::fclose(file) == 0 && is_written;
+  if (is_written && std::rename(unfinished.c_str(), path.c_str()) == 0) return true;
   const int error = errno;
   unlink(unfinished.c_str());
   errno = error;

@@ -23,10 +23,10 @@ long global;
 long* heap;  // of 64 bytes
 int me, n;
 
-constexpr std::size_t kTooMany = SIZE_MAX / sizeof(long) + 2;  // whose bytes come to one element's
+constexpr std::size_t kTooMany = SIZE_MAX / sizeof(long) + 2;  // overflows to one element
 constexpr std::size_t kBeyond = 1 << 30;
 
-// Of the routine that is called, only the check of its arguments should be reached.
+// Each call should end in the check of its arguments.
 const std::map<std::string, void (*)()> kMistakes = {
     {"p_pe", [] { shmem_long_p(&global, 1, 9); }},
     {"g_pe", [] { shmem_long_g(&global, n); }},
@@ -137,7 +137,7 @@ const std::map<std::string, void (*)()> kMistakes = {
     {"abort", [] { std::abort(); }},
 };
 
-// No mistake, but nothing to undo either: the program goes on.
+// These are no mistakes that end the job: the program goes on.
 bool finalizes_in_vain(const std::string& name) {
   const bool too_often = name.rfind("finalize_too_often", 0) == 0;
   if (!too_often && name.rfind("finalize_before_init", 0) != 0) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the examples of examples.h, several times each: their static variables are used again.
-// Invariant: every example of the text of OpenSHMEM 1.6 is in this list, by the name of its file
-// there. Beside it is the function that stands for it, or what else shows it.
+// Invariant: this list has every example of the text of OpenSHMEM 1.6, by the name of its file
+// there. Beside it is the function that stands for it, or another place that shows it.
 #include <gtest/gtest.h>
 #include <shmem.h>
 
