@@ -98,8 +98,8 @@ int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 void* shmemx_host_ptr(const void* dest, int pe);
 
 /* Sets a mark behind the work that is on the stream so far. Wait for the mark before you free what
- * that work uses (memory, a registered buffer), even if the stream no longer exists. *mark is NULL
- * at first. It may be set again, and is then behind the newer work alone. While the stream is
+ * that work uses (memory, a registered buffer); the stream may be gone by then. *mark is NULL at
+ * first. It may be set again, and is then behind the newer work alone. While the stream is
  * captured, setting changes nothing: a graph's work is on the stream that it is launched on. The
  * wait frees the mark and sets *mark to NULL; if it is NULL, the wait returns at once. Not
  * collective. shmem_team_destroy itself waits for the team's collectives on streams, and
