@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The profiling interface (OpenSHMEM 1.6, section 10): every routine under the prefix pshmem_ (such
- * as pstart_pes where the name has no shmem_). A tool defines a shmem_ name itself, does its work,
+ * The profiling interface (OpenSHMEM 1.6, section 10): every routine under the prefix pshmem_ (a
+ * name without shmem_ gets a p: pstart_pes). A tool defines a shmem_ name itself, does its work,
  * and calls the pshmem_ name. The library never calls a shmem_ name, so each call of a program is
  * seen once.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenSHMEM 1.6 for C (C99 and later; the type-generic forms from C11) and C++ (C++11 and later;
- * they are overloads there). Holds what the standard names, and names of its own that begin with
- * meshmem_ or MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from
- * shmem/types.h (types), shmem/ops.h (routines, each documented there) and shmem/deprecated.h.
+ * overloads there). Holds what the standard names, and names of its own that begin with meshmem_ or
+ * MESHMEM_. Extensions: shmemx.h. The routines and their parameters are read from shmem/types.h
+ * (types), shmem/ops.h (routines, each documented there) and shmem/deprecated.h.
  * Invariant, unless a routine says otherwise: a PE number outside 0..n_pes-1 ends the job with a
  * line that says so. So does an address that is not symmetric but has to be.
  */
@@ -16,14 +16,14 @@
 #include "shmem/thread_sanitizer.h"
 #include "shmem/types.h"
 
-/* shmem4py, OpenSHMEM for Python, tells libraries by names that their headers define. It knows no
- * names of meshmem; these two stand for a library that has all of the standard. */
+/* shmem4py, OpenSHMEM for Python, tells libraries apart by names that their headers define. It
+ * knows no names of meshmem; these two stand for a library that has all of the standard. */
 #define SHMEM_DEF_H 1
 #define SHMEM_FUNCTION_ATTRIBUTES
 
-/* Symmetric, unless a routine says otherwise, are the addresses called dest, source, ivar or
- * sig_addr on the remote side: they lie in the heap of shmem_malloc, or are global and static
- * variables of the executable. */
+/* Unless a routine says otherwise, the addresses called dest, source, ivar or sig_addr on the
+ * remote side are symmetric: in the heap of shmem_malloc, or global and static variables of the
+ * executable. */
 
 /* nvcc, hipcc, and a C++ compiler for the target that runs kernels on the CPU. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU))
@@ -60,10 +60,9 @@ MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_DECLARE)
 #endif
 MESHMEM_DEPRECATED_NAMES(MESHMEM_DECLARE_NAMED)
 #endif
-/* Where kernels are compiled, the routines that they have too are functions for both sides
- * (shmem/device.hpp), and these are what their host side calls. Where a compiler cannot tell the
- * sides
- * apart, the host's own routines find out when they are called (shmem/host_only.hpp). */
+/* Where kernels are compiled, the routines that kernels have too are functions for both sides
+ * (shmem/device.hpp). Their host side calls the declarations below. Where a compiler cannot tell
+ * the sides apart, the host's own routines check at each call (shmem/host_only.hpp). */
 #ifdef MESHMEM_COMPILES_KERNELS
 }
 namespace meshmem {

@@ -13,10 +13,10 @@
 #include "shmem/module.h"
 
 /* ---- Memory
- * Hints of shmem_malloc_with_hints: which heap. Without either it is MESHMEM_HEAP's, the host's by
- * default. Memory of the device heap is for kernels, for every routine of this library, and for
- * copies by the GPU's runtime; host code must not dereference it. NULL on all PEs if there is no
- * device. shmem_free takes either. */
+ * Hints of shmem_malloc_with_hints: which heap. Without either MESHMEM_HEAP chooses; its default is
+ * the host's. Memory of the device heap is for kernels, for every routine of this library, and for
+ * copies by the GPU's runtime; host code must not dereference it. Without a device
+ * SHMEMX_MALLOC_DEVICE gives NULL on all PEs. shmem_free takes either. */
 #define SHMEMX_MALLOC_DEVICE (1L << 16)
 #define SHMEMX_MALLOC_HOST (1L << 17)
 
@@ -36,28 +36,29 @@ extern "C" {
  *   hand_to_all(&id, sizeof id);
  *   shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, rank, nranks, &id);
  *
- * The process that has made the id need not be a PE, and has to live as long as the job: the PEs
- * meet at a port of its own. A PE that ends before its last shmem_finalize ends the others. Whoever
- * has the id can join the job. MESHMEM_NETWORK_DEVICE chooses the interface whose address is in the
- * id; unset, it has those of up to four.
+ * The process that has made the id need not be a PE. It has to live as long as the job, since the
+ * PEs meet at its TCP port. A PE that ends before its last shmem_finalize ends the others. Any
+ * process that has the id can join the job. MESHMEM_NETWORK_DEVICE chooses the interface whose
+ * address is in the id; unset, the id has the addresses of up to four.
  *
- * Where a launcher has started the maker of the id and can be asked (PMIx, PMI-1), and nranks is
- * the number of processes that it has started, they are left to the launcher, and shmemx_init_attr
- * compares rank with what that says. Some of them are a job of their own. A process is in one job
- * as long as it lives, and a later shmemx_init_attr begins anew there, as shmem_init does.
+ * If a launcher with PMIx or PMI-1 has started the maker of the id, and nranks is the number of
+ * processes that it has started, the PEs start by the launcher. shmemx_init_attr then compares rank
+ * with the launcher's number. A part of the launcher's processes makes a job of its own. A process
+ * stays in its job: a later shmemx_init_attr starts this job again, as shmem_init does.
  *
- * shmemx_init_mpi_comm does all that where MPI is there to hand over the bytes: the PEs are the
- * ranks of a communicator of MPI, whose address it takes, as in
+ * shmemx_init_mpi_comm does all that if the program has MPI to hand over the bytes. The PEs are the
+ * ranks of a communicator, whose address it takes:
  *
  *   MPI_Comm node;
  *   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
  *   shmemx_init_mpi_comm(&node);
  *
- * It is collective over the communicator, between MPI_Init and MPI_Finalize, and finds MPI where
- * the program is linked with it as a shared library (Open MPI, MPICH and its relatives).
+ * It is collective over the communicator, between MPI_Init and MPI_Finalize. It finds MPI if the
+ * program is linked with it as a shared library (Open MPI, MPICH and its relatives).
  *
- * All return 0; or nonzero, with a line that says why. These end the job: a PE that does not come
- * within MESHMEM_START_TIMEOUT, two with the same rank, two with different numbers of ranks. */
+ * All return 0, or nonzero after a line that says why. The job ends with a line if a PE does not
+ * come within MESHMEM_START_TIMEOUT, if two PEs have the same rank, or if they give different
+ * nranks. */
 typedef struct {
   unsigned char bytes[128];
 } shmemx_uniqueid_t;
@@ -68,60 +69,63 @@ int shmemx_init_mpi_comm(const void* communicator);
 
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
  * then stands for each PE's own buffer, which need not have the same address there. A collective of
- * all PEs with the same `bytes`. 0, also for memory that is symmetric already; or nonzero on all
- * PEs if one of them cannot share its buffer, as with host memory that is not symmetric, or if only
- * a part of it is symmetric. Undone, as collectively and by the same address, before the memory is
- * freed: registrations are not counted, and the first call undoes it. 0, and nothing has changed,
- * of memory that is symmetric without it; nonzero on all PEs if no buffer begins there on one of
- * them. On AMD GPUs memory of hipMalloc is for data that a later kernel reads; for flags, and data
- * that a running kernel waits for, allocate with hipExtMallocWithFlags and
- * hipDeviceMallocUncached. */
+ * all PEs with the same `bytes`. Returns 0, also for memory that is symmetric already. Returns
+ * nonzero on all PEs if one of them cannot share its buffer, as with host memory that is not
+ * symmetric, or if only a part of it is symmetric. Before the memory is freed,
+ * shmemx_buffer_unregister undoes it, collectively and by the same address. Registrations are not
+ * counted: the first call undoes them. For memory that is symmetric without registration
+ * shmemx_buffer_unregister returns 0 and changes nothing. It returns nonzero on all PEs if no
+ * buffer begins there on one of them. On AMD GPUs memory of hipMalloc is for data that a later
+ * kernel reads; for flags, and data that a running kernel waits for, allocate with
+ * hipExtMallocWithFlags and hipDeviceMallocUncached. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
 int shmemx_buffer_unregister(void* ptr);
 
-/* shmem_align with the hints of shmem_malloc_with_hints: of a GPU's heap any power of two up to
- * 2 MiB at least. Blocks of the device heap without it are aligned to 256 bytes. */
+/* shmem_align with the hints of shmem_malloc_with_hints. In a GPU's heap `alignment` may be any
+ * power of two up to 2 MiB at least. Other blocks of the device heap are aligned to 256 bytes. */
 void* shmemx_align_with_hints(size_t alignment, size_t size, long hints);
 
 /* 1 if the `bytes` bytes at `ptr` are symmetric memory that kernels of all PEs reach, so that
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
-/* Where the processor may load and store PE pe's copy of `dest`; NULL if no way leads there. Of
- * host memory the same as shmem_ptr, whose addresses of device memory are for kernels. Of device
- * heaps the address where the host's small puts are stores (MESHMEM_LARGE_BAR), else NULL. Loads
- * there are slow. The processor may gather stores there, and send them in any order: behind them
- * comes a shmem_p or set signal of the library to the device heap of the same PE. Whoever sees
- * that one sees them. Not collective. */
+/* The address at which the processor may load and store PE pe's copy of `dest`, or NULL. For host
+ * memory it is the address of shmem_ptr, whose addresses of device memory are for kernels. Device
+ * heaps have such an address if the host's small puts are stores (MESHMEM_LARGE_BAR). Loads there
+ * are slow. The processor may combine stores there and send them in any order. So put a shmem_p or
+ * a set signal to the device heap of the same PE after them: a PE that sees it also sees the
+ * stores. Not collective. */
 void* shmemx_host_ptr(const void* dest, int pe);
 
-/* A mark behind what is on the stream so far, to wait for before what that work uses goes (memory,
- * a registered buffer) when the stream itself may be gone by then. *mark is NULL at first, and may
- * be set again: it then stands behind the newer work alone. While the stream is captured nothing
- * changes: a graph's work is on the stream that it is launched on. The wait gives the mark back,
- * leaves NULL, and of NULL returns at once. Not collective. shmem_team_destroy waits for the team's
- * collectives on streams by itself, and shmem_finalize for all that the device does; of graphs that
- * have captured the team's collectives the program must have seen the end. */
+/* Sets a mark behind the work that is on the stream so far. Wait for the mark before you free what
+ * that work uses (memory, a registered buffer); the stream may be gone by then. *mark is NULL at
+ * first. It may be set again, and is then behind the newer work alone. While the stream is
+ * captured, setting changes nothing: a graph's work is on the stream that it is launched on. The
+ * wait frees the mark and sets *mark to NULL; if it is NULL, the wait returns at once. Not
+ * collective. shmem_team_destroy itself waits for the team's collectives on streams, and
+ * shmem_finalize for all work of the device. Graphs that have captured the team's collectives must
+ * have ended before. */
 typedef struct shmemx_mark_of_stream* shmemx_mark_t;
 void shmemx_stream_mark(shmemx_mark_t* mark, shmemx_stream_t stream);
 void shmemx_stream_mark_wait(shmemx_mark_t* mark);
 
-/* Again what start-up did for each module of device code: for a module that was loaded later in a
- * way that does not run its initializers, and on AMD GPUs after each dlopen of a library with
- * kernels. */
+/* Repeats what start-up did for each module of device code. Call it for a module that was loaded
+ * later in a way that does not run its initializers, and on AMD GPUs after each dlopen of a library
+ * with kernels. */
 void shmemx_module_init(void);
 
-/* Of a module that the program has loaded by hand, as by hipModuleLoad or cuModuleLoadData: a
- * hipModule_t, or CUmodule. Its kernels can call the library from now on, until
- * shmemx_loaded_module_finalize of the same module, which goes before its unloading, or
- * shmem_finalize. Neither waits for kernels that run, or is collective. The module is of one source
- * that includes shmem.h, compiled by oshhip --genco, or on NVIDIA GPUs oshhip -cubin, -fatbin or
- * -ptx, and was loaded with the PE's device current.
+/* For a module that the program has loaded by hand, as by hipModuleLoad or cuModuleLoadData: a
+ * hipModule_t, or CUmodule. From shmemx_loaded_module_init on its kernels can call the library,
+ * until shmemx_loaded_module_finalize, which has to come before the module is unloaded, or
+ * shmem_finalize. Neither call waits for running kernels, and neither is collective. The module is
+ * of one source that includes shmem.h, compiled by oshhip --genco, or on NVIDIA GPUs oshhip -cubin,
+ * -fatbin or -ptx, and was loaded with the PE's device current.
  *
- * 0, also if the module is known already, and of the latter after shmem_finalize. Nonzero, with a
- * line that says why, before shmem_init, of a module without code that calls the library or with
- * that of another version of it, of one that is not known, and on processors (the target cpu),
- * which have no such modules. */
+ * shmemx_loaded_module_init returns 0, also if the module is known already. It returns nonzero,
+ * after a line that says why, before shmem_init, for a module that does not call the library or
+ * calls another version of it, and on processors (the target cpu), which have no such modules.
+ * shmemx_loaded_module_finalize returns 0, also after shmem_finalize, and nonzero, after a line,
+ * for a module that is not known. */
 int shmemx_loaded_module_init(void* module);
 int shmemx_loaded_module_finalize(void* module);
 
@@ -132,7 +136,7 @@ int shmemx_loaded_module_finalize(void* module);
  *   shmemx_<type>_avg_reduce(team, dest, source, nreduce)
  *     The average of the PEs' elements: their sum as shmem_<type>_sum_reduce has it, divided by the
  *     number of PEs once, at the end. Integers: the sum wraps, and the quotient is cut toward zero.
- *     Of half and bfloat16, in kernels and on streams, the quotient is a float before it is
+ *     For half and bfloat16, in kernels and on streams, the quotient is a float before it is
  *     rounded.
  *
  *   shmemx_<type>_<op>_reduce_scatter(team, dest, source, nreduce)
@@ -144,11 +148,11 @@ int shmemx_loaded_module_finalize(void* module);
  *
  *   shmemx_<type>_maxloc_reduce(team, dest, source, nreduce), shmemx_<type>_minloc_reduce
  *     dest and source are arrays of shmemx_<type>_loc_t, {value, index}. Element i of every dest
- *     becomes that element i of all sources whose value is greatest (least); of equal values the
- *     one with the least index, and 0 and -0 are equal. A number is taken before a NaN. The index
- *     is the program's: a PE, a row, whatever it has numbered. It is an int32_t beside values of 4
- *     bytes, an int64_t beside those of 8. As the others: on host and device memory, in kernels
- *     (_wave, _block, _grid), on streams, in place, and overloads shmemx_maxloc_reduce.
+ *     becomes the element i, among all sources, whose value is greatest (least). Among equal values
+ *     the least index wins; 0 and -0 are equal, and a number wins over a NaN. The index is the
+ *     program's: a PE, a row, whatever it has numbered. It is an int32_t beside values of 4 bytes,
+ *     an int64_t beside those of 8. Like the others: on host and device memory, in kernels (_wave,
+ *     _block, _grid), on streams, in place, and with overloads (shmemx_maxloc_reduce).
  *
  * ---- alltoall of blocks that differ in length, as mixtures of experts need it:
  *
@@ -156,12 +160,12 @@ int shmemx_loaded_module_finalize(void* module);
  *                           source, source_nelems, source_displs)
  *   shmemx_alltoallvmem: the same of bytes
  *     For each PE i of the team the source_nelems[i] elements at source + source_displs[i] go to
- *     PE i, and what comes from PE i, dest_nelems[i] elements, to dest + dest_displs[i]. PE i's
- *     dest_nelems[j] is PE j's source_nelems[i]: the host's routines end the job where it is not.
- *     dest and source are symmetric and do not overlap; the arrays, of a number for each PE, are
- *     each PE's own. Which PE has how much may change from call to call. A collective of the team;
- *     also in kernels (_wave, _block) and on streams (_on_stream), where the arrays are read as the
- *     kernel runs: memory that the device reaches, as that of hipMalloc, and not the stack.
+ *     PE i, and the dest_nelems[i] elements from PE i go to dest + dest_displs[i]. PE i's
+ *     dest_nelems[j] is PE j's source_nelems[i]: the host's routines end the job if it is not.
+ *     dest and source are symmetric and do not overlap. The arrays have a number for each PE, and
+ *     are each PE's own; the numbers may change from call to call. A collective of the team; also
+ *     in kernels (_wave, _block) and on streams (_on_stream). There the arrays are read while the
+ *     kernel runs, so they lie in memory that the device reaches (hipMalloc), not on the stack.
  */
 #define MESHMEM_DECLARE_EXTENSION(name, op, E, result, params, args) result shmemx_##name params;
 #ifndef MESHMEM_COMPILES_KERNELS /* where they are functions for both sides: shmem/device.hpp */
@@ -171,24 +175,25 @@ MESHMEM_ALLTOALLV(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #endif
 MESHMEM_ALLTOALLV_ON_HOST(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 
-/* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512", and is
- * for all reductions on device memory that the host calls, or puts on a stream or into a graph,
- * from then on; NULL: as the environment and the measured tables say. All PEs must give the same
- * before the same reductions. 0; or nonzero, and nothing has changed, if the text is no plan: there
- * are 1 to 128 blocks and 1 to 512 threads, of two_shot_wide 576. Blocks beyond those that a team
- * has are left away. This is for measuring: meshmem-bench --tune makes a table for
+/* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512". From then
+ * on it is for all reductions on device memory that the host calls, or puts on a stream or into a
+ * graph. With NULL the environment and the measured tables decide again. All PEs must give the same
+ * plan before the same reductions. Returns 0, or nonzero and changes nothing if the text is no
+ * plan: it has 1 to 128 blocks and 1 to 512 threads (two_shot_wide: 576). A team with fewer blocks
+ * uses those that it has. This is for measuring: meshmem-bench --tune makes a table for
  * MESHMEM_TUNING. Not collective. */
 int shmemx_reduce_plan(const char* plan);
-/* The names of the algorithms: those with the numbers 0, 1, ...; NULL past the last. */
+/* The name of the algorithm with this number, from 0; NULL past the last. */
 const char* shmemx_reduce_plan_algorithm(int number);
 
-/* ---- On a stream. Each call returns at once; its work is done in the stream's order, where that
- * of the standard's routine is done when it returns. All can be captured into a graph and replayed.
- * dest and source are addresses that the device reaches: of the device heap, of a registered
- * buffer, or (for what is not symmetric) of any memory of the device. Collectives of one team must
- * be in one order: the same stream, or streams that wait for each other. */
+/* ---- On a stream. Each call returns at once, and its work is done in the stream's order. The
+ * standard's routine returns when its work is done. All calls here can be captured into a graph and
+ * replayed. dest and source are addresses that the device reaches: of the device heap, of a
+ * registered buffer, or (for what is not symmetric) of any memory of the device. Collectives of one
+ * team must be in one order: the same stream, or streams that wait for each other. */
 /* Those without a type. After signal_wait_until the stream goes on when the comparison holds;
- * after quiet its earlier stores have arrived. A sync is as the barrier, which is a quiet too. */
+ * after quiet its earlier stores have arrived. sync does the same as barrier, which is a quiet
+ * too. */
 /* clang-format off */
 #define MESHMEM_STREAM_ROUTINES(F) \
     MESHMEM_COMMON_STREAM_ROUTINES(F) \
@@ -204,8 +209,8 @@ const char* shmemx_reduce_plan_algorithm(int number);
 /* clang-format on */
 MESHMEM_STREAM_ROUTINES(MESHMEM_DECLARE_EXTENSION)
 #undef MESHMEM_DECLARE_EXTENSION
-/* Of a type, of 8 to 128 bits (put32), and of bytes (mem), with the parameters of the standard's
- * routine and the stream behind them:
+/* Routines of a type, of 8 to 128 bits (put32), and of bytes (mem). They take the parameters of the
+ * standard's routine, then the stream:
  *
  *   shmemx_<type>_put_on_stream, _get_on_stream; shmemx_put32_on_stream; shmemx_putmem_on_stream
  *   shmemx_<type>_put_signal_on_stream   the signal after the data, and after all that the stream
@@ -216,7 +221,7 @@ MESHMEM_STREAM_ROUTINES(MESHMEM_DECLARE_EXTENSION)
  *                                        differ from PE to PE
  *   shmemx_<type>_alltoallv_on_stream
  *
- * The types are those that kernels have, of waits those of the standard; overloads in C++:
+ * The types are those that kernels have; waits have the standard's types; overloads in C++:
  * shmemx_put_on_stream(float*, ...). */
 #define MESHMEM_MOVED_ON_STREAM(F, IN) MESHMEM_KERNEL_TYPES(MESHMEM_MOVED_ROW, F, IN)
 #define MESHMEM_MOVED_ROW(NAME, TYPE, rma, ext, amo, bit, arith, logic, F, IN) \
@@ -250,10 +255,10 @@ MESHMEM_STREAM_ROUTINES(MESHMEM_DECLARE_EXTENSION)
 #define MESHMEM_COMPUTED_ON_STREAM(F, IN) \
   MESHMEM_REDUCTIONS(F, IN) MESHMEM_SCANS(F, IN) MESHMEM_EXTENSIONS(F, IN)
 /* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min,
- * max and avg, _reduce, _reduce_scatter and scans. Sums are formed in float, and rounded once;
- * those that go around a ring, as large ones may, at each PE (MESHMEM_DETERMINISTIC=1 takes no
- * ring). dest and source are void*, since few compilers for hosts have the types: any type of 16
- * bits of that format does, as __half and _Float16. */
+ * max and avg, _reduce, _reduce_scatter and scans. Sums are formed in float and rounded once; large
+ * ones may go around a ring, which rounds at each PE (MESHMEM_DETERMINISTIC=1 takes no ring). dest
+ * and source are void*, since few compilers for hosts have the types: any 16-bit type of that
+ * format will do, as __half and _Float16. */
 #define MESHMEM_SHORT_REDUCTIONS(F, NAME, E) \
   MESHMEM_OPS_REDUCE_ORDER(F, NAME##_, E)    \
   MESHMEM_OPS_REDUCE_ARITH(F, NAME##_, E)    \

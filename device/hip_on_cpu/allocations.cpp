@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of allocations and the memory file behind device memory.
-// Invariant: the file has no name, so that nothing is left when its last user is gone, however it
-// went.
+// Invariant: the file has no name, so that nothing is left behind, however its last user ends.
 #include "allocations.hpp"
 
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 namespace hip_on_cpu {
 namespace {
 
-// Beyond this limit (ulimit -f) the system does not answer but kills the process.
+// A file that grows beyond this limit (ulimit -f) gives no error: the system kills the process.
 bool may_have(off_t bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || static_cast<rlim_t>(bytes) <= limit.rlim_cur;

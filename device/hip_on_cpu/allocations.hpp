@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranges of the address space are device memory, pinned host memory, or memory of another
-// process. Adopted memory is the library's own, shared by all processes of a job.
+// Which ranges of the address space HIP knows, and as what kind of memory.
 // Invariant: ranges never overlap. Device memory of this process lies in one memory file. Each
 // allocation lies behind a page that identifies it, so that another process can tell a live
 // allocation from a freed one. Used by memory.cpp (makes and ends them), ipc.cpp and copies.cpp
@@ -20,7 +19,9 @@
 
 namespace hip_on_cpu {
 
-// Managed memory is the host's, and a device's as well.
+// kDevice: of this process. kImported: of another process, opened by its IPC handle. kAdopted: the
+// library's own, shared by all processes of a job. kHost: pinned, allocated by HIP. kRegistered:
+// the program's, pinned later. kManaged: of the host and the devices alike.
 enum class MemoryKind : std::uint8_t { kDevice, kImported, kAdopted, kHost, kRegistered, kManaged };
 
 struct Allocation {
@@ -34,7 +35,7 @@ struct Allocation {
 
   std::uintptr_t base;
   std::size_t size;
-  off_t offset = 0;  // kDevice: of the page before it in the memory file
+  off_t offset = 0;  // kDevice: where the page before it begins in the memory file
   unsigned flags;
   std::int16_t device;
   MemoryKind kind;
@@ -70,7 +71,7 @@ struct AllocationHeader {
   std::uint64_t magic, serial, size;
 };
 inline constexpr std::uint64_t kAllocationMagic = 0x6d6573686d656d21;
-// As large as pages are on any machine, so that all may map what begins at a multiple of it.
+// The largest page of any machine, so every machine can map a file from a multiple of it.
 inline constexpr std::size_t kPage = 64 * 1024;
 inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) & ~(kPage - 1); }
 
@@ -84,8 +85,8 @@ class MemoryFile {
  public:
   static MemoryFile& get();
 
-  int descriptor();                               // -1 if there can be none
-  std::optional<off_t> take(std::size_t length);  // writes no page
+  int descriptor();                               // -1 if the system refuses the file
+  std::optional<off_t> take(std::size_t length);  // takes no memory yet
   void give_back(off_t offset, std::size_t length);
   std::uint64_t next_serial();
 

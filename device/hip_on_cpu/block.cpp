@@ -36,8 +36,8 @@ namespace {
 // there may be more PEs than cores. It does not nap each time: many short waits in a row look like
 // one long wait.
 constexpr unsigned kSpins = 16, kYields = 200, kYieldsPerNap = 16;
-constexpr long kFirstNap = 20 * 1000, kLongestNap = 60 * 1000;  // nanoseconds
-constexpr long long kShownAfter = 1000 * 1000, kSayAgain = 100 * 1000 * 1000;
+constexpr long kFirstNap = 20 * 1000, kLongestNap = 60 * 1000;                 // nanoseconds
+constexpr long long kShownAfter = 1000 * 1000, kSayAgain = 100 * 1000 * 1000;  // the same
 // By how many nanoseconds Linux may prolong a nap; its own value is 50,000.
 constexpr unsigned long kTimerSlack = 1000;
 
@@ -82,9 +82,9 @@ void compare(const ThreadState& first, const ThreadState& other, GroupCalls Thre
   refuse_part(first_lacks ? b.last : a.last, group, "this thread did not make it");
 }
 
-// Locked for good by the end of the process, which so waits for threads that destroy their fibers.
-// These run on stacks of their own: a sanitizer that looks for leaks at that moment would report
-// objects that only the stack of their OS thread refers to.
+// exit() locks it for good, and so waits for OS threads that destroy their fibers. Meanwhile such a
+// thread runs on a fiber's stack: a leak checker would report objects that only its own stack
+// refers to.
 std::shared_mutex& destruction_of_fibers() { return ProcessState<std::shared_mutex>::get(); }
 
 }  // namespace
@@ -92,8 +92,8 @@ std::shared_mutex& destruction_of_fibers() { return ProcessState<std::shared_mut
 void BlockRunner::FreeMemory::operator()(void* memory) const { std::free(memory); }
 
 BlockRunner& BlockRunner::of_this_os_thread() {
-  // By pointer: the library's thread-local memory has to be small, since it is taken when a thread
-  // is made.
+  // By pointer: the library's thread-local memory has to be small, since every new thread allocates
+  // it.
   thread_local const auto runner = std::make_unique<BlockRunner>();
   return *runner;
 }
@@ -227,7 +227,7 @@ void BlockRunner::resume(Fiber& from, Fiber& to) {
   switch_fiber(from, to);
 }
 
-// The caller has put itself where it will be found.
+// Puts the running fiber on `list`; returns when that fiber is ready and has its turn.
 void BlockRunner::wait_in(FiberList& list) {
   Fiber& self = *running_;
   list.push(&self);
@@ -285,7 +285,7 @@ void BlockRunner::end_wait() {
 }
 
 void BlockRunner::yield() {
-  // Each ready fiber has run once and waits on: only another OS thread or process can help.
+  // Each ready fiber has run once and still waits: only another OS thread or process can help.
   if (begun_ == size_ && ++yields_ > ready_.size()) {
     yields_ = 0;
     if (!release_active_lanes()) pause_os_thread();
@@ -345,7 +345,7 @@ void BlockRunner::grid_barrier() {
 }
 
 // All threads of the block wait at its barrier, so the one that runs now waits for other blocks. A
-// block that has ended first has come to all barriers that are over, and comes to no other.
+// block that has ended has arrived at all barriers that are over, and will not arrive at this one.
 void BlockRunner::meet_in_grid() {
   if (std::exchange(at_grid_barrier_, 0) != at_barrier_)
     fail_in_kernel("only some threads of the block are at the barrier of the grid");
@@ -387,7 +387,7 @@ void observe_waits(const WaitObserver* observer) {
 
 void block_barrier() { current_thread->block->runner->block_barrier(); }
 
-// Outside of kernels too: a file's thread-local variables are initialized there all at once.
+// Also outside of kernels: a file's first use of a thread-local variable initializes all.
 void* dynamic_shared_memory() { return BlockRunner::of_this_os_thread().shared_memory(); }
 
 void grid_barrier() { current_thread->block->runner->grid_barrier(); }

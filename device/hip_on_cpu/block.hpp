@@ -45,7 +45,8 @@ class BlockRunner {
  private:
   static constexpr unsigned kMaxWaves = kMaxThreadsPerBlock / warpSize;
 
-  // Of lanes that a mask names, or of those that are active at a place.
+  // A meeting of the lanes that a mask names, or of those that are active at one line of the
+  // source.
   struct Meeting {
     LanesAt who;
     WaveValues values{};
@@ -53,9 +54,8 @@ class BlockRunner {
     bool is_over = false;
   };
 
-  // Sets of lanes are masks. Meetings of the whole wave use the two sets of values in turn: a lane
-  // can only come to the meeting after the next one when all lanes have read the values of this
-  // one.
+  // Sets of lanes are masks. Meetings of the whole wave use the two sets of values in turn: when a
+  // lane comes to the meeting after the next one, all lanes have read the values of this one.
   struct Wave {
     std::uint64_t live, at_barrier;
     unsigned turn;
@@ -93,11 +93,11 @@ class BlockRunner {
   BlockState state_{};
   std::vector<ThreadState> threads_ = std::vector<ThreadState>(kMaxThreadsPerBlock);
   unsigned size_ = 0, begun_ = 0, live_ = 0, at_barrier_ = 0;
-  BlockVotes votes_{}, outcome_{};  // at the barrier that threads are at, and at the last one
-  unsigned at_grid_barrier_ = 0;    // of those at the barrier
+  BlockVotes votes_{}, outcome_{};  // of the barrier that threads wait at; of the last one
+  unsigned at_grid_barrier_ = 0;    // of at_barrier_, those that wait for the grid
   dim3 next_index_;                 // of the thread that begins next
   Wave waves_[kMaxWaves];
-  std::vector<std::shared_ptr<Meeting>> last_meetings_;  // of each thread, which reads its values
+  std::vector<std::shared_ptr<Meeting>> last_meetings_;  // each thread's; it reads the values there
 
   Fiber main_;  // the OS thread's own stack
   Fiber* running_ = nullptr;

@@ -39,9 +39,9 @@ class Captures {
  public:
   hipError_t begin(const std::shared_ptr<Stream>& stream, hipStreamCaptureMode mode);
   hipError_t end(const std::shared_ptr<Stream>& stream, Operations* operations);
-  // hipErrorStreamCaptureUnsupported, and an end to the capture, where a capture forbids calls that
-  // wait or allocate: a Global one to all threads, a ThreadLocal one to its own. A thread may say
-  // that fewer captures bind it.
+  // Called by calls that wait or allocate. A Global capture forbids them to all threads, a
+  // ThreadLocal one to its own thread. A forbidden call returns hipErrorStreamCaptureUnsupported
+  // and invalidates the capture. A thread's mode can exempt it from captures.
   hipError_t refuse_unsafe_call();
   hipStreamCaptureMode exchange_mode_of_thread(hipStreamCaptureMode mode);
 

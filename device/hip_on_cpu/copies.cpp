@@ -123,8 +123,8 @@ bool is_capturing(hipStream_t stream) {
          status != hipStreamCaptureStatusNone;
 }
 
-// True for memory that no HIP call has allocated or registered. Copies from and to it are not
-// concurrent with the host.
+// True for memory that no HIP call has allocated or registered. The host waits for its copies,
+// except for a short source.
 bool is_pageable(const void* address) { return !Allocations::get().find(address); }
 
 Operation copy_from_stage(void* dest, const void* source, std::size_t size) {

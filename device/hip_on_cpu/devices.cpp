@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: their number, properties, memory and peers. MESHMEM_CPU_DEVICES is how many a process
-// has (one for each PE of the machine). MESHMEM_CPU_PEERS says whether they reach each other (yes).
-// MESHMEM_CPU_LARGE_BAR says whether the host may store into their memory (no).
+// has (default: one for each PE of the machine). MESHMEM_CPU_PEERS says whether they reach each
+// other (default: yes). MESHMEM_CPU_LARGE_BAR says whether the host may store into their memory
+// (default: no).
 // Invariant: all processes of a machine with the same settings see the same devices.
 #include "devices.hpp"
 
@@ -41,7 +42,7 @@ unsigned flush_word = 0;
 unsigned* const flush_register = &flush_word;
 std::atomic<bool> peer_enabled[kMaxDevices][kMaxDevices];
 
-// Of a number, or of numbers for several machines as Slurm writes them: 4(x2),1.
+// The greatest number of a list. Slurm writes one for several machines: 4(x2),1.
 long greatest_in(const char* text) {
   long greatest = std::strtol(text, nullptr, 10);
   while ((text = std::strchr(text, ',')) != nullptr)
@@ -59,7 +60,7 @@ int pes_of_launchers() {
   return static_cast<int>(std::min<long>(pes, kMaxDevices));
 }
 
-// Programs take a device for each PE of the machine.
+// By default one device for each PE of the machine, as programs expect.
 int read_device_count() {
   const char* text = std::getenv("MESHMEM_CPU_DEVICES");
   if (text == nullptr) return pes_of_launchers();
@@ -88,7 +89,7 @@ void explain_missing_device(int device) {
   });
 }
 
-// The library reports invalid values.
+// libmeshmem reports invalid values.
 bool is_set(const char* variable, bool fallback) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return fallback;
@@ -96,13 +97,13 @@ bool is_set(const char* variable, bool fallback) {
   return value != "0" && value != "no" && value != "off" && value != "false";
 }
 
-// A claim alone: all memory is the processor's.
+// Only a claim: all memory is the processor's.
 bool are_peers() {
   static const bool are = is_set("MESHMEM_CPU_PEERS", true);
   return are;
 }
 
-// Where there is no /proc. Cached memory then counts as taken.
+// For machines without /proc. Here cached memory counts as taken.
 std::size_t memory_by_call(bool all) {
   struct sysinfo about;
   if (sysinfo(&about) != 0) return 0;
@@ -262,7 +263,7 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
   if (const hipError_t error = check_device(value, device); error != hipSuccess)
     return remember(error);
   if (attribute == hipDeviceAttributeHdpMemFlushCntl) {
-    // As on ROCm, `value` is the place of a pointer, although its type says int.
+    // As on ROCm, `value` points to a pointer, although its type says int.
     std::memcpy(value, &flush_register, sizeof(flush_register));
     return hipSuccess;
   }

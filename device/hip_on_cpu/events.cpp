@@ -73,7 +73,8 @@ hipError_t record(Event& event, const std::shared_ptr<Stream>& stream, Streams& 
   return error;
 }
 
-// Puts the stream's next operations behind the event's point in a capture, which it thereby joins.
+// Puts the stream's next operations behind the event's point in a capture. The stream thereby joins
+// the capture.
 hipError_t join(const std::shared_ptr<Stream>& stream, const Event& event, bool is_default) {
   const auto& capture = event.capture;
   if (!capture->active) return hipErrorCapturedEvent;

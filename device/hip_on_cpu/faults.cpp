@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a kernel fails (abort, a trap, a bad address, an exception): one line that says where, then
 // the end.
-// Invariant: only faults in kernels are spoken of; a signal that the program or a sanitizer handles
+// Invariant: only faults in kernels print a line. A signal that the program or a sanitizer handles
 // is left to it.
 #include <signal.h>
 #include <sys/mman.h>
@@ -58,9 +58,9 @@ void print_place(const char* what, const void* const* address = nullptr) {
   if (void (*const function)() = called_at_faults) function();
 }
 
-// Kernels often fail in many threads at once: the first says so and ends the process. False for the
-// same thread again:
-// it has failed while it said so.
+// Kernels often fail in many threads at once: the first one reports and ends the process, and
+// others never return from here. False if the first one comes again: it has failed while it
+// reported.
 bool is_first() {
   static std::atomic<pid_t> first{0};
   pid_t who = 0;
@@ -69,8 +69,8 @@ bool is_first() {
   return false;
 }
 
-// "bad address 0x10, or the thread's stack is full". The processor gives none for a number that can
-// be no address.
+// "bad address 0x10, or the thread's stack is full". The processor gives no address if the number
+// cannot be one.
 void print_fault(const Fault& fault, const siginfo_t& about) {
   char what[128];
   const bool has_address = fault.is_access && about.si_code > 0 && about.si_code != SI_KERNEL;
@@ -92,7 +92,7 @@ void handle(int number, siginfo_t* about, void* context) {
       if (fault.signal == number) print_fault(fault, *about);
     }
   }
-  // The same again ends the process as it would have without us.
+  // Raised again, the signal ends the process as it would have without this handler.
   signal(number, SIG_DFL);
   raise(number);
 }

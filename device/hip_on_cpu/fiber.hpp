@@ -2,8 +2,8 @@
 // Fibers: stacks that one OS thread switches between. If the program has a sanitizer, the sanitizer
 // is told of every switch.
 // Invariant: a fiber runs on the OS thread that made it. Below the stack of a fiber from
-// make_fiber() lies a guard, a page that faults when touched. Fibers beyond a limit in fiber.cpp
-// have none. Used by block.cpp only.
+// make_fiber() lies a guard, a page that faults when touched. Fibers beyond kMaxGuards (fiber.cpp)
+// have no guard. Used by block.cpp only.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>

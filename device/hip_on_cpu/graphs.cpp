@@ -12,8 +12,8 @@
 namespace hip_on_cpu {
 namespace {
 
-// A launch comes after the one before it, on whatever streams they are; but for those that are
-// captured themselves.
+// A launch comes after the one before it, on whatever streams they are, unless it is captured
+// itself.
 struct Executable {
   std::shared_ptr<const Operations> operations;
   std::optional<Ticket> last_launch;
@@ -101,7 +101,7 @@ hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph,
                                         unsigned long long flags) {
   host_only();
-  constexpr unsigned long long kHips = 0xf;  // of memory, uploads, launches by devices, priorities
+  constexpr unsigned long long kHips = 0xf;  // memory, uploads, launches by devices, priorities
   if (flags != 0) return remember(flags <= kHips ? hipErrorNotSupported : hipErrorInvalidValue);
   return remember(instantiate(executable, graph));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles of the API (streams, events, graphs): which are alive, and their objects.
-// Invariant: a handle that is unknown or destroyed is found out, never followed. Its object lives
-// on while it is in use. Used by streams.cpp, events.cpp and graphs.cpp.
+// Invariant: an unknown or destroyed handle is never dereferenced. An object lives on while a
+// caller uses it. Used by streams.cpp, events.cpp and graphs.cpp.
 #pragma once
 
 #include <memory>

@@ -28,7 +28,7 @@ class BlockThreads {
  public:
   static BlockThreads& get() { return ProcessState<BlockThreads>::get(); }
 
-  // How many come.
+  // Asks for OS threads that run blocks of `run`. Returns how many come.
   std::uint64_t request(const std::shared_ptr<LaunchRun>& run, std::uint64_t threads) {
     const std::lock_guard lock(mutex_);
     for (std::uint64_t coming = 0; coming < threads; ++coming) {
@@ -94,7 +94,7 @@ void LaunchRun::run_on_threads() {
   }
   if (BlockThreads::get().request(shared_from_this(), std::min(blocks, threads_at_first())) == 0) {
     use_signal_stack();
-    run_blocks();  // one after the other, as there is no thread but this one
+    run_blocks();  // one after the other, as the system gives no other thread
   }
   wait_until_finished();
 }

@@ -40,15 +40,15 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
       : launch(launched), blocks(launched.blocks()), run_block(runs_block) {}
 
   void run_on_threads();          // all blocks; returns when they are finished
-  void run_blocks();              // as many as there are left
+  void run_blocks();              // on this OS thread, until all have begun
   void ask_for_another_thread();  // by a block that waits
-  // How many routines of the grid the block has called; the fewest that one which has ended has.
+  // A block that ends notes how many routines of the grid it has called. fewest_calls_of_grid() is
+  // the least of these.
   void note_end_of_block(unsigned calls_of_grid);
   unsigned fewest_calls_of_grid() const { return fewest_calls_.load(std::memory_order_relaxed); }
   bool has_ended_blocks() const { return fewest_calls_.load(std::memory_order_acquire) != kNone; }
 
-  // The barrier of the grid: each block arrives once; how many barriers are over tells when all
-  // have.
+  // The barrier of the grid: each block arrives once. When all have, barriers_of_grid() counts up.
   void arrive_at_barrier_of_grid();
   unsigned barriers_of_grid() const { return barriers_.load(std::memory_order_acquire); }
 
@@ -73,8 +73,8 @@ struct LaunchRun : std::enable_shared_from_this<LaunchRun> {
   std::atomic<unsigned> barriers_{0};
 };
 
-// Checks a launch and puts it on a stream; `runs_block` runs each of its blocks, as soon as
-// `runs_all` lets them all run. Takes over the kernel's arguments, also when it fails.
+// Checks a launch and puts it on a stream. The stream's worker calls `runs_all`, which has
+// `runs_block` run each block. Takes over the kernel's arguments, also when it fails.
 hipError_t submit_launch(
     const BoundKernel& kernel, dim3 grid, dim3 block, std::size_t shared, hipStream_t stream,
     bool is_cooperative, LaunchRun::RunBlock runs_block,
@@ -84,6 +84,6 @@ hipError_t submit_launch(
 // the mistake.
 [[noreturn]] void fail_in_kernel(const char* what);
 void catch_faults_in_kernels();  // once; leaves handlers of the program alone
-void use_signal_stack();  // on each OS thread that runs kernels: a fault may be the stack's end
+void use_signal_stack();         // on each OS thread that runs kernels, which may fill its stack
 
 }  // namespace hip_on_cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory, pinned and registered host memory, and the attributes of a pointer.
-// Invariant: an allocation is in the table from before its pointer is handed out until before its
-// memory goes.
+// Invariant: an allocation enters the table before its pointer is handed out, and leaves it before
+// its memory is freed.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +15,8 @@
 namespace hip_on_cpu {
 namespace {
 
-constexpr std::size_t kAskTheMachineFrom =
-    16 << 20;  // smaller ones are not worth reading /proc/meminfo
+// Bytes; smaller allocations are not worth reading /proc/meminfo.
+constexpr std::size_t kAskTheMachineFrom = 16 << 20;
 
 // HIP's flags that hip_runtime_api.h does not name.
 constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;                  // device memory
@@ -73,8 +73,8 @@ hipError_t allocate(void** pointer, std::size_t size, unsigned flags) {
   return allocate_on(current_device(), pointer, size, flags);
 }
 
-// Work that was submitted may still use the memory: freeing waits, as HIP does; for all devices
-// where all reach it.
+// Submitted work may still use the memory, so freeing waits, as in HIP: for the device that has the
+// memory, or for all devices if it is not device memory.
 hipError_t await_users(const Allocation& allocation) {
   if (allocation.is_device()) return synchronize_device(allocation.device);
   hipError_t result = hipSuccess;
@@ -103,8 +103,8 @@ void unmap_device_memory(const Allocation& allocation) {
 }
 void free_host_memory(const Allocation& allocation) { std::free(allocation.pointer()); }
 
-// Memory in the order of a stream: an allocation can be used at once, and is freed in its turn. A
-// graph would have to take it anew each time.
+// For hipMallocAsync and hipFreeAsync: memory can be used at once, and is freed in the stream's
+// order. A captured stream is refused: a graph would have to allocate anew at each launch.
 hipError_t device_of_stream(hipStream_t handle, int* device) {
   return with_stream(handle, [&](const Streams&, const auto& stream) {
     if (stream->capture != nullptr)

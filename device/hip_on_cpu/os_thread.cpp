@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, and where memory ends: no exception of this library's allocations reaches a program
-// through HIP's C API.
+// Starts threads, and ends the process when memory runs out: no exception of this library's
+// allocations reaches a program through HIP's C API.
 // Invariant: the functions at the end serve this library alone. The linker (--wrap) sends its calls
 // of operator new to them, and __real_* to the operators that the program has. So memory comes from
 // those and goes back to them, also where the C++ runtime is linked statically.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // State that a process has once and never destroys: threads that run kernels may outlive main().
 // Invariant: a child of fork() starts with fresh state, since the threads behind the old one stayed
-// with the parent, and its mutexes may be locked for ever. Used by devices, allocations, streams
-// and block threads.
+// with the parent, and its mutexes may be locked for ever. Used by allocations, streams, events,
+// graphs and block threads.
 #pragma once
 
 #include <pthread.h>

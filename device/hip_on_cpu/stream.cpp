@@ -72,7 +72,7 @@ void Stream::work() {
   has_worker_ = false;
 }
 
-// The task and its captured objects have ended when it counts as done.
+// Takes the task by value, so that its captured objects are destroyed before it counts as done.
 hipError_t Stream::run(Task task) {
   for (const Ticket& ticket : task.after) ticket.wait();
   return task.operation();

@@ -154,7 +154,7 @@ hipError_t hipStreamCreate(hipStream_t* stream) {
   return hipStreamCreateWithFlags(stream, hipStreamDefault);
 }
 
-// All streams have their turn, so no priority is before another.
+// All streams are equal: there is one priority, 0.
 hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
   host_only();
   if (device_count() == 0) return remember(hipErrorNoDevice);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All streams of the process, and the submission of operations to them.
 // Invariant: one mutex gives submissions one order. A stream that is being captured records its
-// operations (capture.hpp) and runs nothing. Used by all that is asynchronous.
+// operations (capture.hpp) and runs nothing. Used by all asynchronous calls.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace hip_on_cpu {
 
-// All streams of the process. `mutex` gives submissions one order and guards the captures.
+// `mutex` also guards the captures.
 class Streams {
  public:
   static Streams& get();
@@ -27,7 +27,7 @@ class Streams {
     return stream == defaults_[stream->device()];
   }
   std::vector<Ticket> before(
-      const std::shared_ptr<Stream>& stream);  // the tickets before its next operation
+      const std::shared_ptr<Stream>& stream);  // what its next operation waits for
   std::vector<Ticket> pending(int device);
   bool blocking_stream_captures(int device) const;
 
@@ -51,9 +51,10 @@ hipError_t with_stream(hipStream_t handle, const Use& use) {
 
 // Appends to the stream, or to the graph that it is being captured into.
 hipError_t submit(hipStream_t stream, Operation operation);
-// The same, behind the operation of `ticket`, which then names this one; a capture has no tickets.
+// The same, behind the operation that `ticket` names; afterwards `ticket` names this one. A capture
+// ignores it.
 hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t stream, Operation operation);
-// Runs it as the default stream would, and waits for it.
+// Runs it on this thread, after all that the default stream would wait for.
 hipError_t run_in_default_stream(const Operation& operation);
 hipError_t synchronize_device(int device);
 // Calls that wait, allocate or free ask this first.

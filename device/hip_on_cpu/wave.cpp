@@ -55,7 +55,8 @@ void BlockRunner::release(Meeting& meeting) {
   ready_.take_all(meeting.waiting);
 }
 
-// Lanes are active together when those of their wave that have not come to them cannot go on.
+// Ends the meetings whose lanes have all come. If then no lane of the wave can go on, it also ends
+// the meetings of active lanes.
 void BlockRunner::release_meetings(Wave& wave) {
   if (wave.meetings.empty()) return;
   std::uint64_t waiting = wave.values[wave.turn].lanes | wave.at_barrier;
@@ -78,7 +79,8 @@ bool BlockRunner::release_active_lanes(Wave& wave) {
          }) > 0;
 }
 
-// The others of their waves poll: active lanes do not wait for them. Whether there were any.
+// Ends the meetings of active lanes in all waves: the other lanes only poll, and are not waited
+// for. True if it ended one.
 bool BlockRunner::release_active_lanes() {
   if (last_meetings_.empty()) return false;
   bool found = false;
@@ -110,8 +112,8 @@ const WaveValues& BlockRunner::meet_lanes(WaveOperation operation, std::uint64_t
   return meeting->values;
 }
 
-// Masks are the only way to this: barriers and meetings of whole waves wait for no thread that
-// waits.
+// Only a mask can cause this: barriers and meetings of whole waves do not wait for threads that
+// wait elsewhere.
 void BlockRunner::fail_as_none_is_ready() {
   for (const Wave& wave : waves_) {
     if (wave.meetings.empty()) continue;

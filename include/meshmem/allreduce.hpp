@@ -2,8 +2,9 @@
 //
 // All-reduce over GPU buffers in C++17: for programs that know an all-reduce library and not
 // OpenSHMEM. A header over shmemx.h; every call here is one that a C program can make.
-// Invariant: errors that a call can see are returned, and then it has done nothing; what breaks the
-// job ends it, as in all of OpenSHMEM. Units: bytes in names that say so, else elements.
+// Invariant: a call returns the errors that it can see, and then has done nothing. An error that
+// breaks the job ends it, as everywhere in OpenSHMEM. Units: bytes in names that say so, else
+// elements.
 #ifndef MESHMEM_MESHMEM_ALLREDUCE_HPP
 #define MESHMEM_MESHMEM_ALLREDUCE_HPP
 
@@ -33,12 +34,13 @@
 
 namespace meshmem {
 
-// f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float, and rounded once;
-// large ones that go around a ring at each PE, and those of a team over machines at each step.
+// f16: IEEE 754 binary16 (half). bf16: bfloat16. Their sums are formed in float and rounded once.
+// Large sums that go around a ring are rounded at each PE, and those of a team on several machines
+// at each step.
 enum class DataType { f32, f64, i32, i64, f16, bf16 };
 
-// Integers wrap. avg: the sum divided by the number of PEs once, at the end; of integers cut toward
-// zero.
+// Integers wrap. avg: the sum divided by the number of PEs once, at the end; averages of integers
+// are cut toward zero.
 enum class ReduceOp { sum, prod, min, max, avg };
 
 // The result of a call: true, or false and a line of text that says why.
@@ -66,19 +68,19 @@ class [[nodiscard]] Status {
   char text_[256] = "";
 };
 
-// Memory of the GPUs whose address stands for each PE's own copy. All PEs make these calls, with
-// the same arguments but for the addresses of their own buffers.
+// Memory of the GPUs whose address stands for each PE's own copy. All PEs make these calls
+// together, with the same arguments except for the addresses of their own buffers.
 class SymmetricMemory {
  public:
-  // Device memory of the symmetric heap, which MESHMEM_DEVICE_HEAP_SIZE bounds. On all PEs nullptr
-  // where there is not so much, or no GPU.
+  // Device memory of the symmetric heap, which MESHMEM_DEVICE_HEAP_SIZE bounds. nullptr on all PEs
+  // if less than that is left, or if there is no GPU.
   static void* allocate(std::size_t bytes) {
     return bytes == 0 ? nullptr : shmem_malloc_with_hints(bytes, SHMEMX_MALLOC_DEVICE);
   }
   static void free(void* memory) { shmem_free(memory); }
 
   // Makes `bytes` bytes at `buffer`, from hipMalloc, symmetric; `bytes` is the same on all PEs.
-  // Comes to the same on all PEs.
+  // Returns the same on all PEs.
   static Status register_buffer(void* buffer, std::size_t bytes) {
     if (shmemx_buffer_register(buffer, bytes) == 0) return Status();
     return Status::error(
@@ -86,23 +88,23 @@ class SymmetricMemory {
         "of the same length on all PEs (SHMEM_DEBUG=1 says more)",
         bytes, buffer);
   }
-  // Before the buffer is freed.
+  // Call it before the buffer is freed.
   static Status deregister(void* buffer) {
     if (shmemx_buffer_unregister(buffer) == 0) return Status();
     return Status::error("SymmetricMemory::deregister: no registered buffer begins at %p", buffer);
   }
 };
 
-// The all-reduce of a team. All PEs make it and drop it together, those too that are not in the
-// team (which then is SHMEM_TEAM_INVALID there) and cannot execute; dropped before shmem_finalize.
-// The drop waits for calls whose buffers it copies through its staging memory, but not for graphs
-// that have captured such calls: their last replay must be over before.
+// The all-reduce of a team. All PEs construct and destroy it together, before shmem_finalize. A PE
+// outside the team passes SHMEM_TEAM_INVALID, and cannot execute. The destructor waits for calls
+// that copy through the staging memory, but not for graphs that have captured such calls: their
+// last replay must have ended before.
 class AllReduce {
  public:
   static constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 
-  // staging_bytes: of symmetric device memory, for buffers that are neither symmetric nor
-  // registered; 0 if there are none. The same on all PEs.
+  // staging_bytes: how much symmetric device memory is allocated for buffers that are neither
+  // symmetric nor registered; 0 if there are none. The same on all PEs.
   explicit AllReduce(shmem_team_t team = SHMEM_TEAM_WORLD,
                      std::size_t staging_bytes = kStagingBytes)
       : team_(team), staging_bytes_(staging_bytes) {
@@ -126,12 +128,11 @@ class AllReduce {
   const Status& status() const { return status_; }
 
   // Element i of `recv` becomes the combination of element i of all PEs' `send`, in the stream's
-  // order:
-  // the call returns at once, and a graph can capture it. recv is send or does not overlap it. All
-  // PEs of the team call with the same count, type and op, with buffers of the same kinds, and, of
-  // symmetric and registered ones, with the same (for each PE its own copy of it). Calls on one
-  // team are in one order:
-  // on one stream, or on streams that wait for each other. count 0 does nothing.
+  // order: the call returns at once, and a graph can capture it. recv is send or does not overlap
+  // it. All PEs of the team call with the same count, type and op, and with buffers of the same
+  // kinds. A symmetric or registered buffer is the same one on all PEs: each passes its own copy.
+  // Calls on one team are in one order: on one stream, or on streams that wait for each other.
+  // count 0 does nothing.
   Status execute(const void* send, void* recv, std::size_t count, DataType type, ReduceOp op,
                  shmemx_stream_t stream) {
     if (!status_) return status_;
@@ -241,7 +242,7 @@ class AllReduce {
   shmem_team_t team_;
   std::size_t staging_bytes_;
   char* staging_ = nullptr;
-  shmemx_mark_t staged_ = nullptr;  // behind the newest call that used it
+  shmemx_mark_t staged_ = nullptr;  // behind the newest call that used staging_
   Status status_;
 };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 6.1 to 6.3: version, thread levels, and what else has a number. */
+/* 6.1 to 6.3: version, thread levels, and other numbers. */
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
 #define SHMEM_MAX_NAME_LEN 64
@@ -40,8 +40,8 @@
 #define SHMEM_MALLOC_ATOMICS_REMOTE (1L << 0)
 #define SHMEM_MALLOC_SIGNAL_REMOTE (1L << 1)
 
-/* Handles are pointers to nothing that a program can look into; the predefined ones are constants,
- * so that they may stand in initializers. */
+/* Handles are opaque pointers. The predefined ones are constants, so that they may stand in
+ * initializers. */
 typedef struct meshmem_team* shmem_team_t;
 typedef struct meshmem_context* shmem_ctx_t;
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)

@@ -3,7 +3,7 @@
  * The deprecated names that OpenSHMEM 1.6 still asks for: constants, and the rows of the routines
  * in the form of shmem/ops.h, with a table of types of their own. shmem.h includes this; new
  * programs need nothing of it.
- * Invariant: a routine here is a reading of a current one, or a collective of a team that the
+ * Invariant: a routine here is a current one in an older form, or a collective of a team that the
  * library keeps for the active set. The current API can do everything that is done here. Kernels
  * have none of these routines.
  */
@@ -81,10 +81,10 @@
     F(PRE##wait_until, wait_until, E, void, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value)) \
     F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value))
 
-/* 9.9, collectives of an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of them, all of which make
- * the call and no other. They do what the team's routine does, and: numbers of elements are in elements of 32 or 64
- * bits; PE_root counts the PEs of the set, and its dest is left as it is; pWrk and pSync may be anything. One thread of
- * a PE at a time may be in a collective of the same active set. */
+/* 9.9, collectives of an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of them. Exactly these
+ * PEs make the call. They do what the team's routine does, with these differences: numbers of elements are in elements
+ * of 32 or 64 bits; PE_root counts the PEs of the set, and its dest is left as it is; pWrk and pSync may be anything.
+ * One thread of a PE at a time may be in a collective of the same active set. */
 #define MESHMEM_OPS_DEPRECATED_COLLECTIVE(F, BITS, E) \
     F(broadcast##BITS, set_broadcast, E, void, \
       (void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync), \
@@ -127,8 +127,8 @@
 #define MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(F) \
     F(wait_until, wait_until, long, void, (long *ivar, int cmp, long cmp_value), (ivar, cmp, cmp_value))
 
-/* Routines whose name is the whole of what stands here. start_pes: shmem_init, with a shmem_finalize of its own when the
- * program ends with status 0; npes is ignored, and another call does nothing. */
+/* Routines whose full names these are. start_pes: shmem_init, and a shmem_finalize of its own when the program ends
+ * with status 0; npes is ignored, and another call does nothing. */
 #define MESHMEM_DEPRECATED_NAMES(F) \
     F(start_pes, start_pes, void, void, (int npes), (npes)) \
     F(_my_pe, my_pe, void, int, (void), ()) \

@@ -13,41 +13,41 @@
 
 /* The names:
  *
- *   shmem_x         the standard's routine, on the host and in a kernel; there by one thread
+ *   shmem_x         the standard's routine, on the host, and in a kernel by one thread
  *   shmemx_x_wave   in a kernel, by all threads of a wave (32 or 64, those that run together)
  *   shmemx_x_block  in a kernel, by all threads of a block
  *   shmemx_x_grid   in a kernel, by all threads of all its blocks
- *   shmemx_half_x   in a kernel, of half and bfloat16 (meshmem_half, meshmem_bfloat16), which the
- *                   standard has not: by one thread; and with the endings above
+ *   shmemx_half_x   in a kernel, for half and bfloat16 (meshmem_half, meshmem_bfloat16), which the
+ *                   standard does not have: by one thread, and with the endings above
  *
  * wave and block forms exist for puts, gets, waits, collectives, fence and quiet, typed and as
  * overloads (shmemx_put_block). In kernels addresses are in memory of shmem_malloc and its like, or
  * registered; static variables and the stack are not symmetric there. long double and complex are
- * for the host alone. half and bfloat16 have what float has (with contexts: shmemx_ctx_half_x) but
- * for atomics: puts and gets of all kinds, signals with data, collectives, reductions, whose sums
- * are formed in float. Their overloads for one thread are shmemx_put, shmemx_sum_reduce and so on;
- * for groups they are those of the other types. Ordering and completion are those of the standard,
- * for the calling thread or group: docs/memory_model.md. Collectives begin and end with a barrier
- * of the group; puts and gets by a group have none on either side.
+ * for the host alone. half and bfloat16 have what float has (with contexts: shmemx_ctx_half_x)
+ * except atomics: puts and gets of all kinds, signals with data, collectives, reductions, whose
+ * sums are formed in float. Their overloads for one thread are shmemx_put, shmemx_sum_reduce and so
+ * on; for groups they are those of the other types. Ordering and completion are those of the
+ * standard, for the calling thread or group: docs/memory_model.md. Collectives begin and end with a
+ * barrier of the group; puts and gets by a group have none on either side.
  *
- * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. The kernel is
- * launched by hipLaunchCooperativeKernel; reductions and scans by the same number of blocks on
- * every PE of the team. */
+ * grid forms exist for reductions, scans, barrier_all, sync_all and team_sync. Launch the kernel by
+ * hipLaunchCooperativeKernel; for reductions and scans, with the same number of blocks on every PE
+ * of the team. */
 
 #define MESHMEM_LIST(...) __VA_ARGS__
 
-/* A function for kernels alone that the compiler makes only where it is called: a template with
- * nothing to choose. There are thousands of them, and to make them all takes longer than most
- * programs. */
+/* A function for kernels alone that is compiled only where it is called: a template with nothing to
+ * choose. There are thousands of them: compiling them all takes longer than most programs do. */
 #define MESHMEM_DEVICE_IF_CALLED \
   template <int = 0>             \
   MESHMEM_DEVICE
 
-/* The group that calls a routine; where it can be found out, a part of one is refused. */
+/* The group that calls a routine. Builds that can find out refuse a call by a part of it. */
 #define MESHMEM_TOGETHER(Group, routine) \
   meshmem::device::together(meshmem::device::Group(), "shmemx_" #routine)
 
-/* A name for both sides: in a kernel the first expression, else the library. */
+/* A name for both sides: in a kernel the expression in_kernel, on the host the library's
+ * routine. */
 #define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                         \
   MESHMEM_HOST_DEVICE result name params {                                               \
     MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::name args) \
@@ -189,9 +189,9 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
                            (shmem_ctx_t ctx, const int* target_pes, size_t npes),
                            (, ctx, target_pes, npes))
 
-/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: data
- * that says by itself when it has come, so that no fence stands between it and a signal. A message
- * takes half the time of put_signal, and twice the bytes.
+/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: the
+ * data itself says when it has come, so it needs no fence and no signal. A message takes half the
+ * time of put_signal, and twice the bytes.
  *
  *   shmemx_put_packets   the group puts `nbytes` from `source` (any memory of this PE, any
  *                        alignment) as packets into the symmetric `packets` of PE `pe`
@@ -199,11 +199,12 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
  *                        whole in the `packets` of this PE, and takes its data to `dest`, where all
  *                        threads of the group find it
  *
- * `packets` is aligned to 16 bytes and has SHMEMX_PACKETS_SIZE(nbytes) of them. At first it holds
- * zeros, and no tag is 0. A message has another tag than any that has lain there since its bytes
- * were last zeroed (count them up). Its sender knows that the receiver has taken out the one
- * before, be it by an answer. Other data is not ordered by them: puts that shall be there before
- * need a signal. nbytes is below 16 GiB. The two sides may call with different groups. */
+ * `packets` is aligned to 16 bytes and has SHMEMX_PACKETS_SIZE(nbytes) bytes. At first it holds
+ * zeros, and no tag is 0. A message's tag differs from all that have lain there since the bytes
+ * were last zeroed: count tags up. Before a PE sends a message it has to know that the receiver has
+ * taken the one before, as by an answer. Packets do not order other data: puts that have to arrive
+ * before them need a signal. nbytes is below 16 GiB. The two sides may call with different
+ * groups. */
 #define SHMEMX_PACKETS_SIZE(nbytes) (((nbytes) + 7) / 8 * 16)
 #define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \
   MESHMEM_DEVICE void shmemx_put_packets##scope(void* packets, const void* source, size_t nbytes, \

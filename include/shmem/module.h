@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* From now on the library writes the state of the job, state_bytes long, to where the module has it
- * in the memory of the current device, which `place` answers: whenever the state is made or
- * changes, and at once if the library is initialized. place() may be NULL at once, where the device
- * does not have the module yet; shmemx_module_init() tells it then. A state_bytes that is not the
- * library's own ends the job with a line that says that the program was compiled with headers of
- * another version. */
+/* From now on the library writes the state of the job, state_bytes long, to the address that
+ * place() returns: the module's copy in the memory of the current device. It does so whenever the
+ * state is made or changes, and at once if the library is initialized. place() may return NULL if
+ * the device does not have the module yet; shmemx_module_init() writes the state later. A
+ * state_bytes that is not the library's own ends the job with a line that says that the program was
+ * compiled with headers of another version. */
 void shmemx_register_module(size_t state_bytes, void* (*place)(void));
 void shmemx_unregister_module(void* (*place)(void));
 

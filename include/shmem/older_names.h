@@ -5,7 +5,7 @@
  * They are also the waits and tests of several variables for short and unsigned short
  * (shmem_short_wait_until_any).
  * Invariant: each is another routine of the library under this name, so that tools see that one,
- * and the library exports no name for it that the standard has not. generic.h includes this.
+ * and the library exports no shmem_ name that the standard does not have. generic.h includes this.
  */
 #ifndef MESHMEM_SHMEM_OLDER_NAMES_H
 #define MESHMEM_SHMEM_OLDER_NAMES_H
@@ -19,7 +19,7 @@
 #endif
 
 /* clang-format off */
-/* The types that MESHMEM_DEPRECATED_TYPES has not, with a column as in shmem/types.h for the type-generic forms. */
+/* The types that MESHMEM_DEPRECATED_TYPES lacks, with a column as in shmem/types.h for the type-generic forms. */
 #define MESHMEM_OLDER_TYPES(X, ...) \
     X(uint,      unsigned int,       2, __VA_ARGS__) \
     X(ulong,     unsigned long,      2, __VA_ARGS__) \

@@ -207,10 +207,10 @@
     F(signal_set, signal_set, void, void, (uint64_t *sig_addr, uint64_t signal, int pe), (sig_addr, signal, pe)) \
     F(pe_quiet, pe_quiet, void, void, (const int *target_pes, size_t npes), (target_pes, npes))
 
-/* The others: those that kernels have too, and those of the host alone, each in the order of the standard but for those that
- * other libraries have alike. Sessions (9.9) are hints, which this library ignores. Locks (9.13) are symmetric longs in host
- * memory, 0 on all PEs before their first use; PEs get one in the order in which they ask. pcontrol (10) does nothing:
- * tools replace it. */
+/* The others: those that kernels have too, and those of the host alone, in the order of the standard. Those that other
+ * libraries share come first. Sessions (9.9) are hints, which this library ignores. Locks (9.13) are symmetric longs in host
+ * memory, 0 on all PEs before their first use; PEs get one in the order in which they ask. pcontrol (10) does nothing: tools
+ * replace it. */
 
 #define MESHMEM_KERNEL_ROUTINES(F) \
     MESHMEM_QUERY_ROUTINES(F) \
@@ -240,7 +240,7 @@
     F(fence, fence, void, void, (void), ()) \
     F(quiet, quiet, void, void, (void), ())
 
-/* Those that other libraries have alike (meshmem/compat). */
+/* Those that other libraries share (meshmem/compat). */
 #define MESHMEM_COMMON_HOST_ROUTINES(F) \
     F(finalize, finalize, void, void, (void), ()) \
     F(query_thread, query_thread, void, void, (int *provided), (provided)) \

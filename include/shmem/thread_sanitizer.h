@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tells ThreadSanitizer, in a program compiled by -fsanitize=thread, that the libraries of meshmem
- * are not compiled so, and which memory they order is not to be seen. Each file that includes
- * shmem.h brings these two functions, and the runtime of GCC calls them before the program starts;
- * that of clang calls its own (docs/debugging.md). A program that has functions of these names
- * defines MESHMEM_NO_TSAN_DEFAULTS and says the same in them.
+ * In a program compiled with -fsanitize=thread, tells ThreadSanitizer that meshmem's libraries are
+ * not, so that it cannot see how they order memory. Each file that includes shmem.h brings these
+ * two functions, and the runtime of GCC calls them before the program starts; that of clang calls
+ * its own (docs/debugging.md). A program that has functions of these names defines
+ * MESHMEM_NO_TSAN_DEFAULTS and says the same in them.
  */
 #ifndef MESHMEM_SHMEM_THREAD_SANITIZER_H
 #define MESHMEM_SHMEM_THREAD_SANITIZER_H
@@ -28,7 +28,7 @@ __attribute__((weak, visibility("default"))) const char* __tsan_default_suppress
          "race:libevent\n";
 }
 
-/* At its end a PE does not list what was kept out of reports. */
+/* When a PE ends, it does not list the suppressed reports. */
 __attribute__((weak, visibility("default"))) const char* __tsan_default_options(void) {
   return "print_suppressions=0";
 }

@@ -59,7 +59,7 @@
     X(complexd,   meshmem_complexd,   0,  0,  0,  0,  2,  0, __VA_ARGS__)
 
 /* The short floating-point types, whose routines are extensions: in kernels (shmemx_half_put) and, as reductions, on streams
- * (shmemx_bfloat16_sum_reduce_on_stream). Atomics they have none, nor has short: AMD's GPUs have none of 2 bytes. */
+ * (shmemx_bfloat16_sum_reduce_on_stream). They have no atomics, nor has short: AMD's GPUs have none of 2 bytes. */
 #define MESHMEM_SHORT_FLOATS(X, ...) \
     X(half,       meshmem_half,       2,  0,  0,  0,  2,  0, __VA_ARGS__) \
     X(bfloat16,   meshmem_bfloat16,   2,  0,  0,  0,  2,  0, __VA_ARGS__)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The AMD GPUs that are emulated, and in what their code and memory differ.
-// Invariant: code says for which it is (fat binaries by name, code objects by a number); a process
-// has devices of one of them (module.hpp).
+// Invariant: code names the GPU that it is for (fat binaries by name, code objects by a number).
+// All devices of a process are of one kind (module.hpp).
 #pragma once
 
 #include <string_view>
@@ -18,7 +18,7 @@ struct Architecture {
 
 inline constexpr Architecture kArchitectures[] = {{"gfx90a", 0x3f, false}, {"gfx942", 0x4c, true}};
 
-// Null for others.
+// Null for a GPU that is not emulated.
 inline const Architecture* find_architecture(std::string_view name) {
   for (const Architecture& known : kArchitectures)
     if (known.name == name) return &known;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random operands through single instructions, against the host's arithmetic: 64 lanes at a time,
-// with the values among them at which mistakes show.
+// with edge cases among them.
 // Invariant: the expected results are computed here in another way than in the emulation.
 #include <gtest/gtest.h>
 

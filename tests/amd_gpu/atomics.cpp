@@ -96,7 +96,7 @@ void change_memory(Wave& w, const Instruction& i, bool is_flat, Change<T> functi
     if (i.glc) set_words(w, i.operand[0].first, lane, before);
   });
 }
-// The new value comes before the one to compare with.
+// In the data registers the new value comes before the expected one.
 template <typename T, bool kIsFlat>
 void memory_compare_and_swap(Wave& w, const Instruction& i) {
   const Places places(i, kIsFlat);

@@ -3,7 +3,7 @@
 // of another. A wave gives way when it sleeps, meets the block's barrier, or has had its turn.
 // Invariant: with MESHMEM_AMD_SEED the order of a block's waves and the length of their turns are
 // drawn from that seed; without, they take turns of one length. With MESHMEM_AMD_MEMORY=strict a
-// block has a WeakMemory, whose chances are of that seed too. Called by LaunchRun.
+// block has a WeakMemory, whose random choices come from that seed too. Called by LaunchRun.
 #include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr unsigned kTurn = 2000, kLongestDrawnTurn = 60;      // instructions
 constexpr unsigned kYields = 200, kDynamicStack = 16 * 1024;  // bytes of a lane
-constexpr unsigned kTurnsToArrive = 16, kPausesToArrive = 4;  // of stores that nobody awaits
+constexpr unsigned kTurnsToArrive = 16, kPausesToArrive = 4;  // one of them lets stores arrive
 constexpr long kNap = 30 * 1000;                              // nanoseconds
 
 // Bits of the kernel descriptor (LLVM's AMDGPU usage).
@@ -106,7 +106,7 @@ class BlockRunner {
   }
 
   BlockContext context_{};
-  L2 own_l2_{Scope::kBlock};  // where the GPU has no other
+  L2 own_l2_{Scope::kBlock};  // for GPUs whose blocks have an L2 each
   WeakMemory weak_;
   std::unique_ptr<std::uint8_t[]> local_ = std::make_unique<std::uint8_t[]>(64 * 1024);
   std::vector<std::unique_ptr<WaveMemory>> memory_;
@@ -159,8 +159,8 @@ void BlockRunner::begin_wave(unsigned number, const Dispatch& dispatch) {
   live_.push_back(&wave);
 }
 
-// In the order of LLVM's AMDGPU usage, "Initial Kernel Execution State": those that the descriptor
-// asks for, one behind the other.
+// Sets the registers that the descriptor asks for, in the order of LLVM's AMDGPU usage, "Initial
+// Kernel Execution State".
 void BlockRunner::set_scalars(Wave& wave, const Dispatch& dispatch) const {
   const KernelDescriptor& about = dispatch.kernel->descriptor;
   const auto scratch = reinterpret_cast<std::uint64_t>(wave.scratch);

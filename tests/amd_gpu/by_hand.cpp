@@ -25,7 +25,7 @@ struct ByHand {
 };
 struct Loaded {
   std::mutex mutex;
-  std::uintptr_t last = 0;  // no two have the same handle
+  std::uintptr_t last = 0;  // handle; none is used twice
   std::map<void*, ByHand> modules;
 };
 Loaded& loaded() {
@@ -92,7 +92,7 @@ hipError_t hipModuleLoad(void** module, const char* path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return remember(kFileNotFound);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  bytes.resize(bytes.size() + sizeof(Elf64_Ehdr));  // whose heads are looked at
+  bytes.resize(bytes.size() + sizeof(Elf64_Ehdr));  // load() reads a header
   return remember(load(module, reinterpret_cast<const std::uint8_t*>(bytes.data())));
 }
 

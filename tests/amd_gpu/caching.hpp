@@ -16,7 +16,7 @@ enum class Caching : std::uint8_t {
   // MTYPE RW, memory of this GPU: stores may stay in L2 until a write-back. Data that L2 has read
   // is never stale, since writes of others invalidate it.
   kOwn,
-  // MTYPE NC, memory of another agent: besides, data that L2 has read stays there until it is
+  // MTYPE NC, memory of another agent: as kOwn, but data that L2 has read may be stale until it is
   // invalidated.
   kOthers
 };

@@ -12,7 +12,7 @@
 #include <cstdio>
 
 constexpr int kRounds = 20;
-constexpr size_t kWords = 40;  // three lines
+constexpr size_t kWords = 40;  // parts of three cache lines
 
 __device__ void announce(uint64_t* flag, uint64_t round, int pe) {
   shmem_fence();

@@ -195,7 +195,7 @@ void run_wave(Wave& wave, unsigned instructions) {
   }
 }
 
-// Two threads may decode the same one: the first one's stays.
+// Two threads may decode the same instruction: the first result stays.
 const Instruction* CodeObject::decode_at(std::uint64_t place) const {
   const Instruction* made = decode(*architecture_, memory_ + place, size_ - place);
   const Instruction* known = nullptr;

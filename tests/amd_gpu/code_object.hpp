@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A code object in memory: what the compiler made for one kind of GPU out of one file.
 // Invariant: loaded once for each device, since each has its own __device__ variables; it stays
-// where it is until the process ends. Made by module.cpp.
+// where it is until the process ends. Made by module.cpp and by_hand.cpp.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,8 @@ struct Kernel {
   std::uint64_t entry = 0;
   std::vector<KernelArgument> arguments;
   std::uint32_t most_threads = 1024;
-  // Accumulation registers are among the vector registers. Spilt ones are registers too.
+  // vector_registers includes the accumulation registers. The spilt ones are counted in registers,
+  // not bytes.
   std::uint32_t vector_registers = 0, accumulation_registers = 0, scalar_registers = 0;
   std::uint32_t spilt_vector_registers = 0, spilt_scalar_registers = 0;
   bool has_dynamic_stack = false;

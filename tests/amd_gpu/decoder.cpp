@@ -2,7 +2,8 @@
 // Decodes by LLVM's disassembler, in this process: machine code to text, text to an Instruction
 // with the function that executes it.
 // Invariant: an instruction that is not known is decoded all the same, and ends the process where
-// it is executed: programs may contain what they never reach. Called by code_object.cpp.
+// it is executed: programs may contain code that they never reach. Called by code_object.cpp and
+// idle_lanes.cpp.
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -79,8 +80,8 @@ void refuse_operands(Wave& wave, const Instruction&) {
   fail(wave, "an operand of this instruction is not known to the emulated GPU");
 }
 
-// Whether MESHMEM_AMD_WITHOUT, mnemonics with blanks between them, has this one: it then does
-// nothing. So tests learn whether they would find it missing.
+// Whether MESHMEM_AMD_WITHOUT (mnemonics with blanks between them) names this one, which then does
+// nothing. So tests show that they notice a missing instruction.
 bool is_left_out(const std::string& mnemonic) {
   static const char* const given = std::getenv("MESHMEM_AMD_WITHOUT");
   if (given == nullptr) return false;
@@ -121,7 +122,7 @@ const Instruction* decode(const Architecture& architecture, const std::uint8_t* 
   const std::lock_guard lock(mutex);
   static std::map<const Architecture*, Disassembler> disassemblers;
   Disassembler& disassembler = disassemblers.try_emplace(&architecture, architecture).first->second;
-  auto* const result = new Instruction;  // as long as the process: the code that it is may be
+  auto* const result = new Instruction;  // never deleted: code objects stay
   char text[256] = "";
   const std::size_t size = disassembler.is_there() ? disassembler.text_of(code, bytes, text) : 0;
   result->size = size == 0 ? 4 : static_cast<std::uint32_t>(size);

@@ -165,7 +165,7 @@ void doubles(Wave& w, const Instruction& i) {
     a[l] = bits_of(kFunction(as_double(a[l]), as_double(b[l]), as_double(c[l]), vcc >> l & 1));
   write_doubles(w, i, a);
 }
-constexpr auto kMend = [](auto quotient, auto denominator, auto numerator, bool) {
+constexpr auto kFixup = [](auto quotient, auto denominator, auto numerator, bool) {
   return fixed_up(quotient, denominator, numerator);
 };
 
@@ -176,8 +176,8 @@ void add_division_instructions(InstructionTable& t) {
   t["v_div_scale_f64"] = scale_doubles;
   t["v_div_fmas_f32"] = floats<fused_and_unscaled<float>>;
   t["v_div_fmas_f64"] = doubles<fused_and_unscaled<double>>;
-  t["v_div_fixup_f32"] = floats<kMend>;
-  t["v_div_fixup_f64"] = doubles<kMend>;
+  t["v_div_fixup_f32"] = floats<kFixup>;
+  t["v_div_fixup_f64"] = doubles<kFixup>;
 }
 
 }  // namespace amd_gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fat_binary.hpp. A bundle has a magic text, the number of its entries, and of each its offset,
-// size and name (clang's page ClangOffloadBundler).
+// See fat_binary.hpp. A bundle has a magic text, the number of its entries, and for each its
+// offset, size and name (clang's page ClangOffloadBundler).
 #include "fat_binary.hpp"
 
 #include <cstring>
@@ -15,7 +15,7 @@ std::uint64_t word_at(const std::uint8_t*& at) {
   return word;
 }
 
-// Of "hipv4-amdgcn-amd-amdhsa--gfx90a", perhaps with features behind a colon.
+// The GPU in "hipv4-amdgcn-amd-amdhsa--gfx90a", perhaps with features behind a colon.
 const Architecture* architecture_of(std::string_view name) {
   if (!name.starts_with("hip")) return nullptr;
   const std::size_t dash = name.rfind("--");
@@ -29,7 +29,7 @@ struct Entry {
   std::span<const std::uint8_t> code;
 };
 
-// The first entry for that GPU, or where it is null, for one that can be emulated.
+// The first entry for the GPU `wanted`; if that is null, for any emulated GPU.
 Entry find_entry(const std::uint8_t* begin, const Architecture* wanted) {
   if (std::memcmp(begin, kBundleMagic.data(), kBundleMagic.size()) != 0) return {};
   const std::uint8_t* at = begin + kBundleMagic.size();

@@ -17,7 +17,7 @@ inline constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
 std::span<const std::uint8_t> find_code(const std::uint8_t* begin,
                                         const Architecture& architecture);
 
-// Of the first code object for a GPU that can be emulated; null where there is none.
+// The GPU of the first code object that can be emulated; null if there is none.
 const Architecture* first_architecture(const std::uint8_t* begin);
 
 }  // namespace amd_gpu

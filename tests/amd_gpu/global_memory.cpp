@@ -98,7 +98,7 @@ void write_back(Wave& w, const Instruction& i) {
   order(w, i);
   if (w.block->weak == nullptr) return;
   w.block->weak->write_back(w.number, w.memory_issue, i.scope);
-  w.has_stored = true;  // what is awaited next
+  w.has_stored = true;  // the next wait is for the write-back
 }
 void invalidate_scalar(Wave& w, const Instruction& i) {
   order(w, i);

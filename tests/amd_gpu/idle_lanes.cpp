@@ -54,7 +54,7 @@ class Paths {
       targets_[n] = target_of(n);
       if (targets_[n] != kNowhere) is_target[targets_[n]] = true;
     }
-    // Where nothing comes from, somebody jumps or calls.
+    // Code that nothing else reaches is called, or jumped to indirectly.
     for (std::size_t n = 0; n < count; ++n)
       if (!is_target[n] && (n == 0 || !goes_on(n - 1))) reach(n, Exec::kAny);
     while (!todo_.empty()) {
@@ -83,8 +83,8 @@ class Paths {
                : kNowhere;
   }
 
-  // Where all lanes are made active, in between, to fetch a register that scalars have been spilt
-  // into: the instruction that puts exec back as it was. Otherwise kNowhere.
+  // If instruction `n` makes all lanes active for a while, to fetch a register that scalars have
+  // been spilt into: the instruction that restores exec. Otherwise kNowhere.
   std::size_t end_of_all_lanes(std::size_t n) const {
     if (!at(n).text.starts_with("s_or_saveexec_b64 ") || !at(n).text.ends_with(", -1"))
       return kNowhere;

@@ -22,7 +22,7 @@ struct Listing {
 };
 Listing list_of(const CodeObject& object);
 
-// Their numbers in the listing.
+// The numbers of these instructions in the listing.
 std::vector<std::size_t> executed_by_no_lane(const Listing& listing);
 
 }  // namespace amd_gpu

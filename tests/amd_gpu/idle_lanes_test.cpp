@@ -73,7 +73,7 @@ std::vector<Row> rows() {
   };
 }
 
-// Labels are of the program.
+// Gives each program labels of its own.
 std::string with_labels(std::string text, std::size_t number) {
   for (std::size_t at; (at = text.find("%=")) != text.npos;)
     text.replace(at, 2, "_" + std::to_string(number));

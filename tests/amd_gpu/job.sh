@@ -55,7 +55,7 @@ fi
 "$known_code" "$build/lib/libmeshmem.so" "${programs[@]/#/$build/bin/}" "$build/bin/coarse_memory" "$build/many_registers.o"
 
 export LD_LIBRARY_PATH=$emulator LD_BIND_NOW=1  # a function of HIP that the emulation lacks ends the program at once
-about=$(MESHMEM_AMD_GPU=$gpu "$build/bin/meshmem-info" 2>/dev/null)  # which has no kernels that would tell
+about=$(MESHMEM_AMD_GPU=$gpu "$build/bin/meshmem-info" 2>/dev/null)  # has no kernels that name a GPU
 [[ $about == *"meshmem emulated $gpu"* ]] || fail "meshmem-info sees no emulated GPU: $about"
 export MESHMEM_DEVICE_TEST_SHORT=1
 

@@ -21,8 +21,8 @@
 namespace amd_gpu {
 namespace {
 
-// Of a SIMD unit: vector registers of a lane, how they are dealt out, and most waves (CDNA2 ISA and
-// CDNA3 ISA, "Wave state"; LLVM's AMDGPU usage). Scalar registers never limit.
+// Of a SIMD unit: vector registers of a lane, how many are allocated at once, and most waves (CDNA2
+// ISA and CDNA3 ISA, "Wave state"; LLVM's AMDGPU usage). Scalar registers never limit.
 constexpr unsigned kRegistersOfSimd = 512, kRegistersAtOnce = 8, kMostWaves = 8;
 
 unsigned waves(const Kernel& kernel) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // known_code FILE...
 // Decodes all code for emulated GPUs in programs and libraries. Lists the instructions that the
-// emulated GPU does not know: they would end a program where it comes to them. And those that no
+// emulated GPU does not know, which would end a program that reaches them. Also lists those that no
 // lane executes, a mistake of the compiler (idle_lanes.hpp). Exit status 1 if there are any, or no
 // code.
 #include <cinttypes>

@@ -13,7 +13,7 @@ constexpr std::size_t kMostLines = 64 * 1024;  // 8 MiB, as MI200 has
 
 std::uint8_t* at(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
 
-// Calls function(address, bytes, the first byte's number) for what is in each line.
+// Calls function(address, bytes, number of bytes before) for the part of an access in each line.
 template <typename Function>
 void for_each_line(std::uint64_t address, unsigned bytes, std::uint64_t line, Function function) {
   const auto here = static_cast<unsigned>(std::min<std::uint64_t>(bytes, line - address % line));
@@ -72,7 +72,8 @@ L2::Line* L2::find(std::uint64_t address) {
   return found == lines_.end() ? nullptr : &found->second;
 }
 
-// By the widest accesses that are all dirty, so that bytes that were stored at once arrive at once.
+// Writes by the widest accesses whose bytes are all dirty: bytes that were stored at once arrive at
+// once.
 void L2::write(std::uint64_t number, Line& line) {
   if (line.is_dirty.none()) return;
   for (std::uint64_t n = 0; n < kLine;) {
@@ -165,7 +166,7 @@ void L2::store(std::uint64_t address, unsigned bytes, std::uint64_t value, Cachi
   });
 }
 
-// One that serves a part of the GPU leaves them to memory: those of the GPU's scope have no bit.
+// An L2 of a part of the GPU leaves atomics to memory: none of their bits says the GPU's scope.
 bool L2::does_atomics(std::uint64_t address, Caching caching, Scope scope) {
   if (caching == Caching::kCoherent) return false;
   if (serves_ == Scope::kGpu && !is_passed_by(scope)) return true;

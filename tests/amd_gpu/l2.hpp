@@ -30,9 +30,9 @@ class L2 {
   void store(std::uint64_t address, unsigned bytes, std::uint64_t value, Caching caching,
              Scope scope);
 
-  // Whether it does atomic operations there itself. If not, it has nothing there any more.
+  // Whether it does an atomic operation there itself. If not, it no longer holds that line.
   bool does_atomics(std::uint64_t address, Caching caching, Scope scope);
-  // That operation: next(what is there) comes in its place. Returns what was there.
+  // Does that operation: replaces the old value by next(old), and returns the old value.
   template <typename Next>
   std::uint64_t replace(std::uint64_t address, unsigned bytes, Caching caching, Next next);
 
@@ -52,8 +52,8 @@ class L2 {
   static constexpr std::uint64_t kLine = 128;  // bytes: CDNA2 ISA, "Memory scopes", L2
   struct Line {
     std::array<std::uint8_t, kLine> bytes;
-    std::bitset<kLine> has, is_dirty;  // what is dirty it has
-    std::uint64_t dirty_since = 0;     // a number of dirty_
+    std::bitset<kLine> has, is_dirty;  // dirty bytes are among those that it has
+    std::uint64_t dirty_since = 0;     // `since` of its entry in dirty_
     Caching caching;
   };
   struct Dirty {
@@ -70,7 +70,7 @@ class L2 {
   const Scope serves_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Line> lines_;
-  std::deque<Dirty> dirty_;  // in order; some have been written since
+  std::deque<Dirty> dirty_;  // in order; some lines have been written since
   std::uint64_t stores_ = 0;
   bool may_be_stale_ = false;
 };

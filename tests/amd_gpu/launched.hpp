@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts a kernel on a stream, whichever call has launched it.
-// Invariant: errors are HIP's. Called by registration.cpp, which has it, and by by_hand.cpp.
+// Invariant: errors are HIP's. Defined in registration.cpp, called there and by by_hand.cpp.
 #pragma once
 
 #include "dispatch.hpp"

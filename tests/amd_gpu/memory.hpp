@@ -56,7 +56,7 @@ inline std::uint8_t* local_at(const Wave& wave, std::uint64_t offset, unsigned b
   return wave.block->local + offset;
 }
 
-// Where at most a word at a flat address is.
+// Where `bytes` bytes at a flat address are. In scratch memory they lie in one word.
 inline std::uint8_t* flat_at(const Wave& wave, std::uint64_t address, unsigned lane,
                              unsigned bytes) {
   const std::uint64_t above = address >> 48 << 48;

@@ -38,9 +38,9 @@ bool is_uncached(const Allocation& found) {
   return found.is_device() && found.flags == hipDeviceMallocUncached;
 }
 
-// Uncached memory is MTYPE UC. Fine-grained memory has, on gfx90a, CC on its own GPU and UC on
-// others, memory of the host too. On gfx942 it is as coarse-grained memory is, and so is the host's
-// where that is the GPU's own (MI300A): RW on its own GPU and NC on others.
+// Uncached memory is MTYPE UC. On gfx90a fine-grained memory is CC on its own GPU and UC on others;
+// the host's is UC. On gfx942 it is like coarse-grained memory: RW on its own GPU and NC on others.
+// So is the host's where that is the GPU's own (MI300A).
 Caching caching_of(const Allocation& found, int device) {
   const bool has_coherent_kind = !architecture().has_scopes && !is_coarse_grained(found);
   if (is_uncached(found) || has_coherent_kind) return Caching::kCoherent;
@@ -58,8 +58,8 @@ MemoryRange memory_range_at(int device, std::uint64_t address) {
   return {found->base, found->base + found->size, caching_of(*found, device)};
 }
 
-// gfx90a has one L2. A GPU of gfx942 may be one agent with several, of which here each block has
-// one; or, with an odd seed, an agent that has one, as parts of such a GPU are.
+// gfx90a has one L2. A gfx942 may be one agent with several L2s: here each block has its own. Or
+// each of its parts is an agent with one L2: an odd MESHMEM_AMD_SEED chooses that.
 L2* l2_of_gpu(int device) {
   static const bool has_several = [] {
     const char* const seed = std::getenv("MESHMEM_AMD_SEED");

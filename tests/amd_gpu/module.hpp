@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules: a program or library registers one when it is loaded, its fat binary with kernels and
-// variables.
+// A module is the fat binary that a program or library registers when it is loaded, with its
+// kernels and variables.
 // Invariant: a code object is loaded for a device at the first use of one of its kernels or
 // variables there. Filled by registration.cpp, read by launches.
 #pragma once
@@ -22,8 +22,8 @@ class Module {
   std::map<int, std::unique_ptr<CodeObject>> loaded_;
 };
 
-// Of all devices: MESHMEM_AMD_GPU, or else a GPU that the first fat binary has code for, or else
-// gfx90a.
+// The GPU that all devices are: MESHMEM_AMD_GPU, or else one that the first fat binary has code
+// for, or else gfx90a.
 const Architecture& architecture();
 
 Module* add_module(const void* bundle);

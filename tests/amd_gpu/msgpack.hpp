@@ -2,7 +2,7 @@
 // Reads MessagePack, in which code objects describe their kernels: maps, arrays, texts, integers
 // and truth values.
 // Invariant: a value that does not fit its bytes is null, and so are all that follow; nothing is
-// read beyond the end. Used by metadata.cpp.
+// read beyond the end. Used by code_object.cpp.
 #pragma once
 
 #include <cstdint>

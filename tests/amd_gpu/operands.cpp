@@ -32,7 +32,8 @@ std::uint32_t part_of(std::uint32_t value, Part part, bool extend_sign) {
   return found | ~0u << bits;
 }
 
-// The old value with the result in its place; the rest is zero, its sign, or stays.
+// The old register with the result in its part. The rest becomes zero or the result's sign, or
+// stays.
 std::uint32_t placed(std::uint32_t old, std::uint32_t value, const Instruction& i) {
   if (i.result_part == Part::kAll) return value;
   const unsigned number = static_cast<unsigned>(i.result_part);
@@ -90,7 +91,7 @@ bool dpp_writes(const Dpp& dpp, unsigned lane) {
   return (dpp.row_mask >> (lane / 16) & 1) != 0 && (dpp.bank_mask >> (lane / 4 % 4) & 1) != 0;
 }
 
-// Lanes that DPP lets be written, of those in exec.
+// The active lanes that DPP lets the instruction write.
 std::uint64_t written_lanes(const Wave& wave, const Instruction& i) {
   const std::uint64_t exec = wave.exec();
   if (i.dpp.control == Dpp::Control::kNone) return exec;

@@ -48,7 +48,8 @@ inline void write_scalar_wide(Wave& wave, const Operand& operand, std::uint64_t 
   wave.set_pair(operand.first, value);
 }
 
-// All lanes of 32-bit source `n`; in `space` unless a register can be given as it is.
+// All lanes of 32-bit source `n`: the register itself where that is possible, else a copy in
+// `space`.
 const Lanes& read_lanes(const Wave& wave, const Instruction& instruction, unsigned n, Lanes& space);
 // The same where the operand is a float: negation and absolute value are of its sign bit.
 const Lanes& read_floats(const Wave& wave, const Instruction& instruction, unsigned n,

@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Parts between separators that are in no brackets.
+// Splits at the separators outside of brackets.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -312,7 +312,7 @@ bool parse(std::string_view text, Instruction& i, std::string& mnemonic) {
     i.is_sdwa = ending == "_sdwa";
     break;
   }
-  if (mnemonic.starts_with("v_fma_mix")) i.op_sel_hi = 0;  // of others each bit is set unless told
+  if (mnemonic.starts_with("v_fma_mix")) i.op_sel_hi = 0;  // others have all bits set by default
   if (space == text.npos) return true;
   for (std::string_view piece : split(text.substr(space), ',')) {
     const auto words = split(piece, ' ');

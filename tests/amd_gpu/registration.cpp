@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that hipcc's code calls: registration of fat binaries, kernels and variables, and
 // launches. They have the names and the ABI of ROCm's libamdhip64.so.5.
-// Invariant: everything else of HIP is the runtime of device/hip_on_cpu; rocm_face.cpp has the
-// functions whose structures differ.
+// Invariant: everything else of HIP is the runtime of device/hip_on_cpu, but for the functions
+// whose structures differ (rocm_face.cpp) and the module API (by_hand.cpp).
 #include <cstdio>
 #include <cstdlib>
 

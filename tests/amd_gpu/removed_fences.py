@@ -4,8 +4,8 @@
 
 Takes one fence, wait or scope after the other out of a copy of the device code, compiles the litmus
 tests with it by clang 19, and runs them on the emulated GPU (gfx90a or gfx942) in strict mode. They
-have to fail, or coarse_memory.hip, but for those rows that say that the emulation cannot tell, and
-why, or that it tells by chance. Prints a table. 1 if a row is otherwise than it says. hipcc's clang
+or coarse_memory.hip have to fail, except where a row says why the emulation cannot tell, or that it
+tells by chance. Prints a table. Exit status 1 if a row differs from what it says. hipcc's clang
 would hide mistakes: it waits for memory before each barrier. On gfx942 the device heap is
 fine-grained: uncached memory needs less.
 """
@@ -24,11 +24,11 @@ ACQUIRE = '__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");'
 AWAIT = "__builtin_amdgcn_s_waitcnt(0);"
 SEEDS = range(1, 9)
 LITMUS, COARSE = "tests/device/litmus_test.cpp", "tests/amd_gpu/coarse_memory.hip"
-# How far PEs are beside each other is not drawn from the seed.
+# The seed does not decide how far one PE is ahead of another.
 BY_CHANCE = "by chance: "
 
-# Name, file, what to replace (once) by what, why it cannot be told or None; on gfx942, where it
-# differs.
+# Name, file, what to replace (once) by what, why the emulation cannot tell or None; the same for
+# gfx942, if it differs.
 ROWS = [
     ("nothing", HIP, [], "nothing is missing"),
     ("release_fence: all of it", HIP, [(RELEASE, ""), (AWAIT, "")], None),

@@ -10,7 +10,7 @@
 
 #include "face.hpp"
 
-// Numbers that are passed on as they are.
+// Errors are passed on as numbers, so they must be the same.
 #define HIP_ON_CPU_ERROR(name, value, text) static_assert(name == (value));
 #include "errors.def"
 #undef HIP_ON_CPU_ERROR
@@ -115,7 +115,7 @@ hipError_t hipExtMallocWithFlags(void** pointer, size_t size, unsigned flags) {
   return on_cpu_hipExtMallocWithFlags(pointer, size, flags);
 }
 
-// All streams have their turn here, so priorities tell nothing.
+// All streams are equal here: a priority changes nothing.
 hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -1;

@@ -23,7 +23,7 @@ u32 carried(u64 sum, bool& carry) {
 }
 // A result other than zero sets the condition code.
 template <typename T>
-T known(T result, bool& is_set) {
+T with_scc(T result, bool& is_set) {
   is_set = result != 0;
   return result;
 }
@@ -204,8 +204,8 @@ void add_sums(InstructionTable& t) {
   t["s_lshl2_add_u32"] = TWO(return carried((u64{a} << 2) + b, c));
   t["s_lshl3_add_u32"] = TWO(return carried((u64{a} << 3) + b, c));
   t["s_lshl4_add_u32"] = TWO(return carried((u64{a} << 4) + b, c));
-  t["s_abs_i32"] = ONE(return known(magnitude(a), c));
-  t["s_absdiff_i32"] = TWO(return known(magnitude(a - b), c));
+  t["s_abs_i32"] = ONE(return with_scc(magnitude(a), c));
+  t["s_absdiff_i32"] = TWO(return with_scc(magnitude(a - b), c));
 }
 
 // Of 32 and 64 bits.
@@ -236,11 +236,11 @@ void add_logic(InstructionTable& t) {
 }
 
 void add_shifts_and_bits(InstructionTable& t) {
-  t["s_lshl_b32"] = TWO(return known(a << (b & 31), c));
-  t["s_lshr_b32"] = TWO(return known((a >> (b & 31)), c));
+  t["s_lshl_b32"] = TWO(return with_scc(a << (b & 31), c));
+  t["s_lshr_b32"] = TWO(return with_scc((a >> (b & 31)), c));
   t["s_ashr_i32"] = TWO(const i32 r = (s(a) >> (b & 31)); c = r != 0; return (static_cast<u32>(r)));
-  t["s_lshl_b64"] = WIDE(return known(a << (b & 63), c));
-  t["s_lshr_b64"] = WIDE(return known((a >> (b & 63)), c));
+  t["s_lshl_b64"] = WIDE(return with_scc(a << (b & 63), c));
+  t["s_lshr_b64"] = WIDE(return with_scc((a >> (b & 63)), c));
   t["s_ashr_i64"] = WIDE(const i64 r = (static_cast<i64>(a) >> (b & 63)); c = r != 0;
                          return (static_cast<u64>(r)));
   t["s_bfe_u32"] = TWO(return (field<u32>(a, b, c)));
@@ -254,8 +254,8 @@ void add_shifts_and_bits(InstructionTable& t) {
   t["s_sext_i32_i8"] = ONE(return (static_cast<u32>(static_cast<std::int8_t>(a))));
   t["s_sext_i32_i16"] = ONE(return (static_cast<u32>(static_cast<std::int16_t>(a))));
   t["s_brev_b32"] = ONE(return reversed(a));
-  t["s_bcnt1_i32_b32"] = ONE(return known((static_cast<u32>(std::popcount(a))), c));
-  t["s_bcnt1_i32_b64"] = COUNT(return known((static_cast<u32>(std::popcount(a))), c));
+  t["s_bcnt1_i32_b32"] = ONE(return with_scc((static_cast<u32>(std::popcount(a))), c));
+  t["s_bcnt1_i32_b64"] = COUNT(return with_scc((static_cast<u32>(std::popcount(a))), c));
   t["s_ff1_i32_b32"] = ONE(return first_bit(a, c));
   t["s_ff1_i32_b64"] = COUNT(return first_bit(a, c));
   t["s_flbit_i32_b32"] = ONE(return (a == 0 ? ~0u : static_cast<u32>(std::countl_zero(a))));

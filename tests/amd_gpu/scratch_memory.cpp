@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of scratch memory by instructions of its own, as compilers for gfx942 use them:
 // its hardware knows where a wave's scratch is. CDNA3 ISA, "Flat memory instructions".
-// Invariant: an offset is of the lane's memory: register of the lane, scalar, and instruction's.
+// Invariant: an offset counts in the lane's memory. It is the sum of a lane's register, a scalar
+// and the instruction's offset.
 #include "memory.hpp"
 
 namespace amd_gpu {

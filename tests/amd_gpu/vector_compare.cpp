@@ -68,7 +68,7 @@ void compare_halves(Wave& w, const Instruction& i) {
 
 // v_cmpx_: the bits are the new exec too.
 template <typename T, auto kComparison>
-void limit(Wave& w, const Instruction& i) {
+void compare_into_exec(Wave& w, const Instruction& i) {
   compare<T, kComparison>(w, i);
   w.set_pair(kExec, read_scalar_wide(w, i.operand[0]));
 }
@@ -117,7 +117,7 @@ template <typename T>
 void add_integers(InstructionTable& t, const char* const (&names)[6], const char* const (&x)[6]) {
 #define ROW(n, op)                                             \
   t[names[n]] = compare<T, [](T a, T b) { return (a op b); }>; \
-  t[x[n]] = limit<T, [](T a, T b) { return (a op b); }>
+  t[x[n]] = compare_into_exec<T, [](T a, T b) { return (a op b); }>
   ROW(0, <);
   ROW(1, ==);
   ROW(2, <=);

@@ -16,7 +16,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// One shape for all numbers of operands: a function takes three, of which it may leave some.
+// One shape for one to three operands: a function takes three, and may ignore some.
 using OfFloats = float (*)(float, float, float);
 using OfDoubles = double (*)(double, double, double);
 

@@ -15,7 +15,7 @@ using u32 = std::uint32_t;
 
 u16 half_of(u32 value, bool upper) { return static_cast<u16>(upper ? value >> 16 : value); }
 
-// VOP3 may take and leave halves by op_sel; bit 3 is the result's.
+// By op_sel VOP3 chooses the half of each source, and that of the result by the bit behind theirs.
 using OfShorts = u16 (*)(u16, u16, u16);
 
 void each_short(Wave& w, const Instruction& i, OfShorts function) {

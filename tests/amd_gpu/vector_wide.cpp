@@ -11,7 +11,7 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-// By how much, then what.
+// Operands: result, amount, value.
 template <auto kFunction>
 void shift(Wave& w, const Instruction& i) {
   Lanes space;
@@ -62,7 +62,7 @@ bool add_signed_product(u32 a, u32 b, u64& c) {
   return overflows;
 }
 
-// A word of a source of two: op_sel says which. A constant is both words.
+// One word of a source that has two: op_sel says which. A constant is both words.
 u32 word_of(const Wave& w, const Operand& operand, unsigned lane, bool upper) {
   if (operand.is_vector()) return w.vector[operand.first + upper][lane];
   if (operand.kind == Kind::kScalar) return w.scalar[operand.first + upper];

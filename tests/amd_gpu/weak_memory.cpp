@@ -9,7 +9,7 @@
 namespace amd_gpu {
 namespace {
 
-// A block that has more on the way waits for room, as hardware would.
+// A block with this many stores on the way waits for one to arrive, as hardware would.
 constexpr std::size_t kMostPending = 512;
 
 std::size_t bit_of(std::uint64_t address) { return address / 8 % 4096; }
@@ -89,7 +89,7 @@ void WeakMemory::store(const Store& store) {
   words_.set(bit_of(store.address)).set(bit_of(store.address + store.bytes - 1));
 }
 
-// That store, or an older one that has to come before it.
+// Lets that store arrive, or an older one that has to come before it.
 void WeakMemory::arrive(std::size_t n) {
   for (std::size_t older = 0; older < n; ++older)
     if (pending_[older].overlaps(pending_[n].address, pending_[n].bytes))

@@ -17,7 +17,7 @@
 
 namespace amd_gpu {
 
-// Of what was behind it when the line was first read.
+// A cache whose lines keep the data that was behind it when they were first read.
 class LineCache {
  public:
   // At most 8 bytes, which may lie in two lines. behind(address): the 8 bytes that are there.
@@ -39,7 +39,7 @@ class LineCache {
 // LLVM's AMDGPU usage, "Memory Model GFX90A" and "Memory Model GFX942".
 class WeakMemory {
  public:
-  // Of a block of a kernel on that device. A kernel begins with empty caches.
+  // Begins a block of a kernel on that device, with empty caches.
   void begin(unsigned seed, L2& l2, int device, RangeAt range_at);
 
   std::uint64_t load(std::uint64_t address, unsigned bytes, Scope scope);
@@ -55,8 +55,8 @@ class WeakMemory {
     }
   };
   void store(const Store& store);
-  // Atomic operations are done in memory, or in L2, which this returns: the block's stores to that
-  // place come first.
+  // Lets the block's stores to that place arrive. Returns the L2 if that does the atomic operation,
+  // or null if memory does.
   L2* before_atomic(std::uint64_t address, unsigned bytes, Scope scope);
   Caching caching_of(std::uint64_t address) { return ranges_.caching_of(address); }
 
@@ -90,7 +90,7 @@ class WeakMemory {
   LineCache vector_cache_, scalar_cache_;
   std::vector<Store> pending_;  // the oldest first
   std::vector<WriteBack> write_backs_;
-  std::bitset<4096> words_;  // whose bits say which words may be pending
+  std::bitset<4096> words_;  // where no bit is set, no store is pending
   std::minstd_rand random_;
 };
 

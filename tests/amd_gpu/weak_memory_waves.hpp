@@ -16,7 +16,7 @@ using u64 = std::uint64_t;
 // A wave with one active lane, whose a, b and c are addresses.
 class WeakMemoryOfAWave : public testing::Test {
  protected:
-  // Where an L2 is one of all blocks, or of one.
+  // `l2_serves`: all blocks of a GPU share the L2, or each has one.
   explicit WeakMemoryOfAWave(Scope l2_serves = Scope::kGpu, Caching caching = Caching::kCoherent)
       : l2_(l2_serves) {
     caching_ = caching;

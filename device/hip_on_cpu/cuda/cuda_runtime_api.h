@@ -13,7 +13,7 @@
 // The CUDA version that these names follow. Programs use it to choose between forms of a call.
 #define CUDART_VERSION 12000
 
-// Functions and types that differ from those of HIP.
+// Functions that differ from those of HIP.
 inline cudaError_t cudaRuntimeGetVersion(int* version) {
   const cudaError_t error = hipRuntimeGetVersion(version);
   if (error == cudaSuccess) *version = CUDART_VERSION;
@@ -21,7 +21,7 @@ inline cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 inline cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 
-// Of memory that nobody has registered it says so, which is no error.
+// Memory that nobody has registered is a type of its own in CUDA, and an error in HIP.
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes,
                                             const void* pointer) {
   const cudaError_t before = cudaPeekAtLastError();

@@ -51,7 +51,7 @@ class thread_group {
     for (; rank > 0; --rank) left &= left - 1;
     return __ffsll(left) - 1;
   }
-  // The lanes of this thread's part, where `size` lanes after the other make one.
+  // The lanes of this thread's part, where each `size` consecutive lanes make a part.
   std::uint64_t part_of(unsigned size) const {
     if (kind_ == Kind::kBlock) {
       const unsigned first = static_cast<unsigned>(hip_on_cpu::lane()) / size * size;
@@ -168,7 +168,7 @@ class coalesced_group : public lane_group {
   explicit coalesced_group(std::uint64_t lanes, unsigned meta_rank = 0, unsigned meta_size = 1)
       : lane_group(static_cast<unsigned>(__popcll(lanes)), lanes, meta_rank, meta_size) {}
 };
-// As __activemask(): those that came to this call together.
+// The lanes that came to this call together, as in __activemask().
 inline coalesced_group coalesced_threads(const char* file = __builtin_FILE(),
                                          int line = __builtin_LINE()) {
   return coalesced_group(__activemask(file, line));
@@ -190,7 +190,7 @@ template <unsigned tile_size, typename Parent>
 inline thread_block_tile<tile_size, Parent> tiled_partition(const Parent& parent) {
   return thread_block_tile<tile_size, Parent>(parent);
 }
-// Of a block or of a tile; the size is a power of two, and at most that of a wave.
+// `parent` is a block or a tile; `size` is a power of two, and at most that of a wave.
 inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   assert(size > 0 && size <= static_cast<unsigned>(warpSize) && (size & (size - 1)) == 0);
   return {thread_group::Kind::kLanes, size, parent.part_of(size)};

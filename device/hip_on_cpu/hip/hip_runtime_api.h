@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HIP's host API on ordinary CPUs: devices, memory, IPC, streams, events, graphs. The names, values
-// and error codes are HIP's (ROCm 6). The use of a name that is not declared here does not compile.
+// and error codes are HIP's (ROCm 6). A name that is not declared here does not compile.
 // Invariant: a declaration's signature compiles wherever ROCm's does. hip_runtime.h adds the
 // language of kernels. Included by host code of every kind; the functions live in
 // libmeshmem_hip_cpu.
@@ -78,7 +78,7 @@ typedef enum hipDeviceAttribute_t {
   hipDeviceAttributeUnifiedAddressing,
   hipDeviceAttributeComputeCapabilityMajor,
   hipDeviceAttributeComputeCapabilityMinor,
-  hipDeviceAttributeHdpMemFlushCntl,  // value is the place of a pointer, to a word to write to
+  hipDeviceAttributeHdpMemFlushCntl,  // value points to a pointer, to a word to write to
 } hipDeviceAttribute_t;
 
 // Memory
@@ -180,10 +180,10 @@ hipError_t hipRuntimeGetVersion(int* version);
 
 hipError_t hipMalloc(void** pointer, std::size_t size);
 hipError_t hipExtMallocWithFlags(void** pointer, std::size_t size, unsigned flags);
-// Memory of host and devices alike; hipFree() ends it. It cannot be shared with other processes.
+// Memory of host and devices alike, freed by hipFree(). It cannot be shared with other processes.
 hipError_t hipMallocManaged(void** pointer, std::size_t size, unsigned flags = hipMemAttachGlobal);
 hipError_t hipFree(void* pointer);
-// Not on streams that are being captured. Memory from hipMallocAsync() can be used at once.
+// Both fail on a stream that is being captured. Memory from hipMallocAsync() can be used at once.
 hipError_t hipMallocAsync(void** pointer, std::size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void* pointer, hipStream_t stream);
 hipError_t hipHostMalloc(void** pointer, std::size_t size, unsigned flags = hipHostMallocDefault);
@@ -216,7 +216,7 @@ hipError_t hipIpcCloseMemHandle(void* pointer);
 
 hipError_t hipStreamCreate(hipStream_t* stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags);
-// There is one priority, 0, which streams of all others get.
+// The only priority is 0: a stream gets it whatever the caller asks for.
 hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest);
 hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority);
 hipError_t hipStreamGetPriority(hipStream_t stream, int* priority);

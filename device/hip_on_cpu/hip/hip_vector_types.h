@@ -67,7 +67,7 @@ struct alignas(rank == 3 ? alignof(T) : rank * sizeof(T)) HIP_vector_type
   template <typename T, unsigned rank, typename U, \
             typename = std::enable_if_t<hip_on_cpu::is_allowed<T> && hip_on_cpu::is_number<U>>>
 
-// `a op b` and `a op= b`; one side may be a number, which then stands for a vector of it alone.
+// `a op b` and `a op= b`; one side may be a number, which then stands for a vector that repeats it.
 #define HIP_ON_CPU_VECTOR_OPERATOR(op, is_allowed)                                                \
   HIP_ON_CPU_OF_NUMBERS(is_allowed)                                                               \
   constexpr HIP_ON_CPU_VECTOR& operator op##=(HIP_ON_CPU_VECTOR& a, const HIP_ON_CPU_VECTOR& b) { \

@@ -2,8 +2,8 @@
 //
 // <hip/hip_runtime.h> on NVIDIA GPUs: the names that kernels and their launches use in HIP, for
 // nvcc.
-// Invariant: wave operations speak of all lanes of a warp, so all of its threads come to them
-// together; masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, only what is used is here.
+// Invariant: wave operations are of all lanes of a warp, so all of its threads make them together;
+// masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, only what is used is here.
 // Included by device/target.hpp and by programs that are built for cuda.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_
@@ -12,8 +12,7 @@
 #error "meshmem: kernels for NVIDIA GPUs are compiled by nvcc; host code includes hip_runtime_api.h"
 #endif
 
-// CUDA's headers of short floats define functions of the names that are macros below: they come
-// first.
+// CUDA's headers of short floats come first: they define functions whose names are macros below.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -64,7 +63,7 @@ hipError_t hipMemcpyFromSymbol(void* dest, const T& symbol, std::size_t bytes,
   return hip_on_cuda::to_hip(cudaMemcpyFromSymbol(dest, symbol, bytes, offset, kind));
 }
 
-// ---- Waves. CUDA declares functions of these names too, which new GPUs do not have.
+// ---- Waves. CUDA declares functions of these names too, but newer GPUs lack them.
 
 namespace hip_on_cuda {
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -94,7 +93,7 @@ __device__ inline int all(int predicate) { return __all_sync(kAllLanes, predicat
 #define __any(predicate) hip_on_cuda::any(predicate)
 #define __all(predicate) hip_on_cuda::all(predicate)
 
-// ---- Time: in steps of a nanosecond, the same on all multiprocessors
+// ---- Time, in nanoseconds, the same on all multiprocessors
 
 __device__ inline long long wall_clock64() {
   long long now;
@@ -102,7 +101,7 @@ __device__ inline long long wall_clock64() {
   return now;
 }
 
-// ---- Atomics on types for which CUDA has none; two's complement makes them the unsigned ones
+// ---- Atomics on types for which CUDA has none. In two's complement they are the unsigned ones.
 
 namespace hip_on_cuda {
 __device__ inline unsigned long long* as_unsigned(long long* at) {

@@ -3,8 +3,8 @@
 // <hip/hip_runtime_api.h> on NVIDIA GPUs: the calls of HIP's host API that meshmem and its examples
 // use, each one call of the CUDA runtime (12 or 13).
 // Invariant: a name has HIP's meaning. A call that CUDA cannot do returns hipErrorNotSupported, and
-// a name that is not here does not compile. Plain C++17 does, nvcc is not needed. Included by src/,
-// by device/ through hip_runtime.h, and by programs that are built for cuda.
+// a name that is not here does not compile. Any C++17 compiler will do, without nvcc. Included by
+// src/, by device/ through hip_runtime.h, and by programs that are built for cuda.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
 
@@ -233,7 +233,7 @@ hipError_t hipHostMalloc(T** memory, std::size_t bytes, unsigned flags = 0) {
   return hipHostMalloc(reinterpret_cast<void**>(memory), bytes, flags);
 }
 MESHMEM_HIP_CALL(hipHostFree, cudaFreeHost, (void* memory), (memory))
-// The other flags mean another thing to CUDA than to HIP, or nothing.
+// CUDA gives the other flags another meaning than HIP, or none.
 inline hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
   if (flags & ~(hipHostRegisterPortable | hipHostRegisterMapped)) return hipErrorNotSupported;
   return hip_on_cuda::to_hip(cudaHostRegister(memory, bytes, flags));
@@ -244,8 +244,8 @@ MESHMEM_HIP_CALL(hipHostGetDevicePointer, cudaHostGetDevicePointer,
 
 namespace hip_on_cuda {
 
-// HIP's synchronous calls are over when they return. CUDA's may not be: pageable memory has been
-// read then, but other streams, and other processes, may not see the copy yet.
+// HIP's synchronous copies have ended when they return. CUDA's may not have: pageable memory has
+// been read, but other streams and other processes may not see the copy yet.
 inline hipError_t finished(cudaError_t error) {
   return to_hip(error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error);
 }
@@ -300,8 +300,8 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 }
 
 namespace hip_on_cuda {
-// For calls that the CUDA runtime lacks: libcuda.so is not on every machine that links. The
-// driver's codes are the runtime's.
+// Finds a function that the CUDA runtime lacks at run time, since libcuda.so is not on every
+// machine that links. The driver's error codes are the runtime's.
 template <typename Function>
 cudaError_t find_in_driver(const char* name, Function* function) {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -316,7 +316,7 @@ cudaError_t find_in_driver(const char* name, Function* function) {
   *function = reinterpret_cast<Function>(address);
   return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorSymbolNotFound;
 }
-// Gets the range of addresses that a function of the driver finds for `subject`.
+// Gets the range of addresses that the driver's function `name` finds for `subject`.
 template <typename... Subject>
 hipError_t find_range(const char* name, hipDeviceptr_t* base, std::size_t* bytes,
                       Subject... subject) {
@@ -335,7 +335,7 @@ inline hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes
   const unsigned long long address = reinterpret_cast<std::uintptr_t>(pointer);
   return hip_on_cuda::find_range("cuMemGetAddressRange", base, bytes, address);
 }
-// Programs load modules by the driver's calls.
+// Programs load the module by the driver's calls (cuModuleLoad).
 inline hipError_t hipModuleGetGlobal(hipDeviceptr_t* place, std::size_t* bytes, hipModule_t module,
                                      const char* name) {
   return hip_on_cuda::find_range("cuModuleGetGlobal", place, bytes, module, name);

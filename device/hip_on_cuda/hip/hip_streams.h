@@ -50,7 +50,7 @@ MESHMEM_HIP_CALL(hipDeviceGetStreamPriorityRange, cudaDeviceGetStreamPriorityRan
 MESHMEM_HIP_CALL(hipStreamDestroy, cudaStreamDestroy, (hipStream_t stream), (stream))
 MESHMEM_HIP_CALL(hipStreamSynchronize, cudaStreamSynchronize, (hipStream_t stream), (stream))
 MESHMEM_HIP_CALL(hipStreamQuery, cudaStreamQuery, (hipStream_t stream), (stream))
-// CUDA has a flag here that HIP has not.
+// CUDA has a flag here, HIP does not.
 inline hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags = 0) {
   if (flags != 0) return hipErrorInvalidValue;
   return hip_on_cuda::to_hip(cudaStreamWaitEvent(stream, event, flags));
@@ -69,7 +69,7 @@ MESHMEM_HIP_CALL(hipStreamEndCapture, cudaStreamEndCapture, (hipStream_t stream,
                  (stream, graph))
 MESHMEM_HIP_CALL(hipStreamIsCapturing, cudaStreamIsCapturing,
                  (hipStream_t stream, hipStreamCaptureStatus* status), (stream, status))
-// CUDA 12 took the last three parameters away: it names no node, and writes no log.
+// CUDA 12 has no form with the last three parameters: this one names no node and writes no log.
 inline hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
                                       hipGraphNode_t* error_node, char* log,
                                       std::size_t log_bytes) {

@@ -15,7 +15,7 @@
 
 #if defined(MESHMEM_COMPILES_KERNELS)
 #define MESHMEM_COMPAT_SIDES MESHMEM_HOST_DEVICE
-/* For kernels, made only where it is called. */
+/* For kernels, compiled only where it is called. */
 #define MESHMEM_COMPAT_KERNEL \
   template <int = 0>          \
   MESHMEM_DEVICE
@@ -38,7 +38,8 @@ struct UniqueIdArguments {
   shmemx_uniqueid_t id = {};
 };
 
-/* By an identifier where there is one; else by the launcher. 0; or nonzero, with a line. */
+/* Starts the job by a unique id if there is one, else by the launcher. Returns 0, or nonzero after
+ * a line that says why. */
 inline int start(const UniqueIdArguments* by_id) {
   if (by_id && by_id->ranks >= 0)
     return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, by_id->rank, by_id->ranks, &by_id->id);
@@ -46,8 +47,8 @@ inline int start(const UniqueIdArguments* by_id) {
   return shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
 }
 
-/* Memory of the device, as in libraries that have no other, and NULL where it is full; of the host
- * in a job without devices. */
+/* Allocates on the device, as in libraries that have no other memory, and gives NULL if it is full.
+ * In a job without devices it allocates on the host. */
 inline long where_allocated() {
   return shmemx_has_device_memory() ? SHMEMX_MALLOC_DEVICE : SHMEMX_MALLOC_HOST;
 }
@@ -94,9 +95,9 @@ MESHMEM_COMPAT_SIDES int barrier(shmem_team_t team) {
   return shmem_team_sync(team);
 }
 #if defined(MESHMEM_COMPILES_KERNELS)
-/* Meetings of a group around a put or get, as other libraries have them: what any thread has
- * written before is put; afterwards the source is free, and a signal by any thread is behind all
- * stores. */
+/* Meetings of a group before and after a put or get, as other libraries have them. After the first
+ * one, what any thread has written is put. After the second one, the source may be written again,
+ * and a signal by any thread comes behind all stores. */
 MESHMEM_COMPAT_KERNEL void meet_wave() { meshmem::device::Wave().sync(); }
 MESHMEM_COMPAT_KERNEL void meet_block() { meshmem::device::Block().sync(); }
 MESHMEM_COMPAT_KERNEL void end_wave() { meshmem::device::release_all(meshmem::device::Wave()); }
@@ -111,7 +112,8 @@ MESHMEM_COMPAT_KERNEL int barrier_block(shmem_team_t team) {
 }
 #endif
 
-/* Adds to a floating-point number by swaps of its bits, which are a Word; the value before. */
+/* Adds to a floating-point number by compare-and-swap of its bits, a Word. Returns the value
+ * before. */
 template <typename Word, typename E>
 MESHMEM_COMPAT_SIDES E fetch_add_by_swaps(E* dest, E value, int pe) {
   static_assert(sizeof(Word) == sizeof(E), "the word of the value's size");
@@ -129,8 +131,8 @@ MESHMEM_COMPAT_SIDES E fetch_add_by_swaps(E* dest, E value, int pe) {
   }
 }
 
-/* Waits and tests of short and unsigned short, which the standard does not have for one variable:
- * under the names of a library. */
+/* Waits and tests on short and unsigned short, under the names of a library. The standard has no
+ * current ones for one variable. */
 #define MESHMEM_COMPAT_ARGUMENTS(...) __VA_ARGS__
 #if defined(MESHMEM_COMPILES_KERNELS)
 #define MESHMEM_COMPAT_WAIT_OF(LIBRARY, name, result, params, in_kernel, on_host) \
@@ -154,7 +156,7 @@ MESHMEM_COMPAT_SIDES E fetch_add_by_swaps(E* dest, E value, int pe) {
   MESHMEM_OPS_TEST_OF_MANY(TEST, NAME##_, TYPE)
 
 #if defined(MESHMEM_COMPILES_KERNELS)
-/* half and bfloat16 as what they move as: call(arguments) with their bits. */
+/* of_bits() makes a call with the bits of half and bfloat16 in their place. */
 template <typename T>
 T as_bits(T argument) {
   return argument;

@@ -16,7 +16,7 @@
 
 #include "meshmem/compat/forward.hpp"
 
-/* Those of the version whose names these are. */
+/* The version of NVSHMEM whose names these are. */
 #define NVSHMEM_VENDOR_MAJOR_VERSION 3
 #define NVSHMEM_VENDOR_MINOR_VERSION 8
 #define NVSHMEM_VENDOR_PATCH_VERSION 0
@@ -98,7 +98,7 @@ MESHMEM_COMPAT_HOST_ROUTINES(nvshmem, MESHMEM_COMPAT_HOST)
   MESHMEM_COMPAT_SIDES result nvshmem_##name params { return shmem_##name args; }
 MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH, MESHMEM_COMPAT_BOTH)
 #undef MESHMEM_COMPAT_BOTH
-/* Of 2 bytes. */
+/* Waits and tests on variables of 2 bytes. */
 #define MESHMEM_COMPAT_WAIT(name, op, E, result, params, args) \
   MESHMEM_COMPAT_WAIT_OF(nvshmem, name, result, params,        \
                          op(meshmem::device::Thread(), MESHMEM_COMPAT_ARGUMENTS args), name args)

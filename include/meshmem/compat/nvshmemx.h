@@ -34,7 +34,7 @@ inline void nvshmemx_vendor_get_version_info(int* major, int* minor, int* patch)
 #define NVSHMEMX_INIT_WITH_SHMEM (1U << 2)
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1U << 3)
 typedef shmemx_uniqueid_t nvshmemx_uniqueid_t;
-/* The id is read by nvshmemx_init_attr. */
+/* nvshmemx_init_attr reads *id, not the setter below. */
 struct nvshmemx_uniqueid_args_t {
   int version = 0;
   const nvshmemx_uniqueid_t* id = nullptr;
@@ -234,7 +234,7 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
 #define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##name##_wave args; } \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##name##_block args; }
-/* Puts and gets, of which those of NVSHMEM begin and end with a meeting of the group. */
+/* Puts and gets. NVSHMEM's begin and end with a meeting of the group. */
 #define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args) \
   MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params {       \
     meshmem::compat::meet_wave();                                    \
@@ -305,8 +305,8 @@ MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_ON_STREAM, )
 #undef MESHMEM_COMPAT_BITS_ON_STREAM
 #undef MESHMEM_COMPAT_BITS
 #undef MESHMEM_COMPAT_LIST
-/* x is the value and y its place, not negative: the bits of such doubles, as integers, have the
- * same order. Any nreduce, where NVSHMEM takes 1. */
+/* x is the value and y its place, which is not negative: the bits of such doubles, as integers,
+ * have the same order. nreduce may be any number; NVSHMEM takes 1. */
 MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2* dest,
                                                                const double2* source,
                                                                size_t nreduce) {

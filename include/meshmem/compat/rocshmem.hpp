@@ -39,13 +39,14 @@ int told_by(int otherwise, Variables... variables) {
     if (const char* value = getenv(name)) return atoi(value);
   return otherwise;
 }
-/* Programs choose a device by their number and start then. Until they do, it is what the launcher
- * has told the process; 0 where there is none. */
+/* Programs choose a device by their number before they start. Until then it is what the launcher
+ * has told the process, or `otherwise` without a launcher. */
 inline int rank_told(int otherwise) {
   return told_by(otherwise, "PMIX_RANK", "PMI_RANK", "SLURM_PROCID");
 }
 inline int my_pe_any_time() { return is_started() ? shmem_my_pe() : rank_told(0); }
-/* Where a launcher has told a number and not how many there are, it is an error as elsewhere. */
+/* If the launcher has told a number but not how many PEs there are, shmem_n_pes reports the
+ * error. */
 inline int n_pes_any_time() {
   if (is_started()) return shmem_n_pes();
   const int told = told_by(rank_told(-1) < 0 ? 1 : 0, "MESHMEM_OSHRUN_PES", "OMPI_COMM_WORLD_SIZE",
@@ -93,7 +94,7 @@ enum rocshmem_thread_ops {
   ROCSHMEM_THREAD_SERIALIZED = SHMEM_THREAD_SERIALIZED,
   ROCSHMEM_THREAD_MULTIPLE = SHMEM_THREAD_MULTIPLE
 };
-/* Of the arrays that collectives of active sets took, which are not there. */
+/* Lengths of the arrays for collectives of active sets, which are not there. */
 constexpr size_t ROCSHMEM_SYNC_VALUE = SHMEM_SYNC_VALUE;
 constexpr size_t ROCSHMEM_BARRIER_SYNC_SIZE = SHMEM_BARRIER_SYNC_SIZE;
 constexpr size_t ROCSHMEM_BCAST_SYNC_SIZE = SHMEM_BCAST_SYNC_SIZE;
@@ -141,7 +142,7 @@ inline int rocshmem_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
 }
 inline int rocshmem_buffer_unregister(void* address) { return shmemx_buffer_unregister(address); }
-/* Registers a buffer at a stride in each PE's addresses as any other: by all PEs together. */
+/* A buffer at a stride in each PE's addresses is registered as any other, by all PEs together. */
 inline int rocshmem_sym_buffer_register(void* address, size_t bytes, int, int, ptrdiff_t) {
   return shmemx_buffer_register(address, bytes);
 }
@@ -156,7 +157,7 @@ inline void rocshmem_vendor_get_version_info(int* major, int* minor, int* patch)
   shmem_info_get_version(major, minor);
   *patch = 0;
 }
-/* The module is told when the call returns, whatever the stream. */
+/* The module can call the library when this returns, whatever the stream. */
 inline int rocshmem_hipmodule_init(void* module, shmemx_stream_t = nullptr) {
   return shmemx_loaded_module_init(module);
 }
@@ -208,13 +209,13 @@ inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) 
           MESHMEM_IN_##arith(MESHMEM_OPS_REDUCE_ARITH(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE)) \
               MESHMEM_IN_##logic(                                                                \
                   MESHMEM_OPS_REDUCE_LOGIC(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE))
-/* Two of them can also be asked for before the start. */
+/* my_pe and n_pes can also be called before the start. */
 #define rocshmem_my_pe rocshmem_started_my_pe
 #define rocshmem_n_pes rocshmem_started_n_pes
 MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH_CTX, MESHMEM_COMPAT_BOTH)
 #undef rocshmem_my_pe
 #undef rocshmem_n_pes
-/* Of 2 bytes. */
+/* Waits and tests on variables of 2 bytes. */
 #define MESHMEM_COMPAT_WAIT(name, op, E, result, params, args) \
   MESHMEM_COMPAT_WAIT_OF(rocshmem, name, result, params,       \
                          op(meshmem::device::Thread(), MESHMEM_COMPAT_ARGUMENTS args), name args)
@@ -223,7 +224,7 @@ MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH_CTX, MESHMEM_COMPAT_BOTH)
 MESHMEM_COMPAT_SHORT_WAITS(rocshmem, MESHMEM_COMPAT_WAIT, MESHMEM_COMPAT_TEST)
 #undef MESHMEM_COMPAT_WAIT
 #undef MESHMEM_COMPAT_TEST
-/* There kernels compare all variables with one value under the names of vectors too. */
+/* In rocSHMEM's kernels the vector names also compare all variables with one value. */
 #define MESHMEM_COMPAT_SCALAR_WAITS(NAME, TYPE, rma, ext, amo, ...) \
   MESHMEM_IN_##amo(MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE))
 #define MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE)                                               \
@@ -249,7 +250,8 @@ MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_TYPE, )
 #undef MESHMEM_COMPAT_BOTH_CTX
 #undef MESHMEM_COMPAT_COLLECTIVE
 #undef MESHMEM_COMPAT_TYPE
-/* Bitwise reductions of signed types, which the standard has not: those of the same bits. */
+/* Bitwise reductions of signed types, which the standard does not have: those of the unsigned
+ * types. */
 #define MESHMEM_COMPAT_BITS_OF(READER, what) \
   READER(short, short, what)                 \
   READER(int, int, what) READER(long, long, what) READER(longlong, long long, what)
@@ -328,7 +330,7 @@ MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
 #define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
   MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params { return shmemx_##name##_wave args; } \
   MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wg params { return shmemx_##name##_block args; }
-/* Puts and gets, of which those of rocSHMEM end with a meeting of the group. */
+/* Puts and gets. rocSHMEM's end with a meeting of the group. */
 #define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args) \
   MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params {       \
     shmemx_##name##_wave args;                                       \
@@ -342,7 +344,7 @@ MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
   MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args)                  \
   MESHMEM_COMPAT_GROUP_MOVE(ctx_##name, op, E, result, MESHMEM_WITH_CTX params, \
                             MESHMEM_PASS_CTX args)
-/* As they are now, and (_wg_) as they were called at first. */
+/* Under their present names, and (_wg_) under their first ones. */
 #define MESHMEM_COMPAT_GROUP_COLLECTIVE(name, PRE, op, result, params, args)         \
   MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name##_wave MESHMEM_WITH_CTX params {  \
     (void)ctx;                                                                       \
@@ -455,7 +457,8 @@ MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_team_sync(rocshmem_ctx_t, rocshmem_te
 }
 
 /* A work-group needs no preparation. Its contexts are the default one, or that of a team: in
- * kernels a fence or quiet on a context is of all stores of who calls it, whatever theirs. */
+ * kernels a fence or quiet on a context covers all stores of its caller, whatever their
+ * contexts. */
 MESHMEM_COMPAT_KERNEL void rocshmem_wg_init() {}
 MESHMEM_COMPAT_KERNEL void rocshmem_wg_init_thread(int, int* provided) {
   *provided = SHMEM_THREAD_MULTIPLE;

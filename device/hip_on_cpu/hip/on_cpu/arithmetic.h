@@ -76,7 +76,7 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
   return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
 }
 
-// The bits of a number, taken for one of another type.
+// The bits of a number, read as a number of another type.
 #define HIP_ON_CPU_BITS(name, To, From)               \
   inline To name(From value) {                        \
     To result;                                        \

@@ -12,21 +12,23 @@
 namespace hip_on_cpu {
 
 // Called in a signal handler when a kernel fails, after the line that says what has failed, before
-// the process ends. At most one call runs at a time, also of the next function.
+// the process ends. A process calls it once at most.
 void call_at_faults(void (*function)());
 
 // Handles SIGSEGV and SIGBUS of the host: the handler for kernels may take its place, and calls it.
 void call_at_faults_of_host(void (*handler)(int, siginfo_t*, void*));
 
-// Called before the function above if a kernel has used a bad address; also in a signal handler.
+// Called before the function of call_at_faults() if a kernel has used a bad address; also in a
+// signal handler.
 void call_at_bad_addresses(void (*function)(const void* address));
 
-// Calls the function for bad addresses. Also for a kernel that ends itself because of `address`.
+// Calls the function of call_at_bad_addresses(). For kernels that find a bad address themselves.
 void show_bad_address(const void* address);
 
-// Observes threads of kernels that have waited for over a millisecond, as far as they say for what.
-// say() is called now and then, first with null and then with its last answer; end() is called at
-// the end of the wait. `who` is the kernel, block and thread; since_ns is of the monotonic clock.
+// Observes threads of kernels that have waited for over a millisecond, if they say for what
+// (yield_for()). say() is called now and then, first with null and then with its last answer; end()
+// is called at the end of the wait. `who` is the kernel, block and thread; since_ns is of the
+// monotonic clock.
 struct WaitObserver {
   void* (*say)(void* shown, const char* who, const void* awaited, std::uint64_t since_ns);
   void (*end)(void* shown);

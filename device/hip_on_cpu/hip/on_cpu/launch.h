@@ -14,8 +14,8 @@
 #pragma GCC visibility push(default)
 namespace hip_on_cpu {
 
-// A kernel and its arguments, without their types. `run` is null for a kernel that is; `destroy`
-// ends `arguments`.
+// A kernel and its arguments, without their types. `run` is null if the kernel's address is null or
+// its type unknown; `destroy` deletes `arguments`.
 struct BoundKernel {
   const char* name;
   void (*run)(const void* arguments);
@@ -73,8 +73,8 @@ struct CallWithShape {
   }
 };
 
-// A name that is called with copies of the arguments: it may be of several kernels, or of a
-// template.
+// A kernel's name that is called with copies of the arguments. The name may be overloaded, or a
+// template's.
 template <typename Call>
 struct CalledKernel {
   const char* name;
@@ -96,7 +96,7 @@ struct CalledKernel {
   }
 };
 
-// The same, but converts the arguments to the types of the kernel's parameters.
+// CallWithShape for a kernel with known parameters: converts the arguments to their types.
 template <typename Kernel, typename... Parameters>
 struct TypedCallWithShape : CallWithShape<Kernel> {
   void operator()(Parameters... values) const {
@@ -111,7 +111,7 @@ struct TypedCallWithShape : CallWithShape<Kernel> {
 };
 
 // The name of one kernel: arguments are converted to its parameters' types before it is launched.
-// Where their number is another one, it may have default arguments.
+// If there are fewer, the kernel may have default arguments, so they are passed as they are.
 template <typename Call, typename... Parameters>
 struct KernelWithAddress {
   CalledKernel<Call> called;
@@ -134,8 +134,8 @@ struct KernelWithAddress {
   }
 };
 
-// The address that a name stands for. With `later` a template's parameter, so that a name of
-// several kernels is no error but an answer.
+// The address that a name stands for. The type of `later` is a template's parameter, so that
+// kernel_of() can test whether the name is overloaded.
 template <typename... Parameters>
 struct Address {
   void (*kernel)(Parameters...);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point numbers of 16 bits, by their bits: `fraction_bits` and `exponent_bits` below a
 // sign.
-// Invariant: subnormal numbers, infinities and NaN (as one that is quiet, with its upper bits) are
-// kept; a number that is too large becomes an infinity.
+// Invariant: subnormal numbers, infinities and NaN (made quiet, with its upper bits) are kept; a
+// number that is too large becomes an infinity.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ std::uint16_t shorten(float number) {
     // A carry out of the fraction counts the exponent up, to infinity in the end.
     result = shift_rounded(size - (std::uint32_t{kBiasDifference} << kFloatFractionBits), kDropped);
     if (result > kInfinity) result = kInfinity;
-  } else {  // of the least exponent, without the bit that normal numbers leave out
+  } else {  // subnormal: its leading bit is stored
     const std::uint32_t fraction = (size & 0x7fffff) | 0x800000;
     result = shift_rounded(fraction, kDropped + 1 - exponent);
   }

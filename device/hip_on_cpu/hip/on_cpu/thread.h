@@ -84,7 +84,7 @@ struct BlockVotes {
 };
 BlockVotes vote_in_block(bool mine);
 
-// Of all blocks of a cooperative launch; other kernels end with a line.
+// A barrier of all blocks of a cooperative launch. In any other launch the kernel ends with a line.
 void grid_barrier();
 
 // The __shared__ memory whose size the launch gives. Its address stays the same for an OS thread,

@@ -3,7 +3,7 @@
 // that have not exited and do not wait at __syncthreads. One with a mask (_sync) is of the lanes
 // that the mask names, except exited ones. The threads meet at the operation.
 // Invariant: threads that meet in different operations, or wait for lanes that never come, end the
-// program (block.cpp finds it). Included by hip_runtime.h only.
+// program (wave.cpp checks). Included by hip_runtime.h only.
 #pragma once
 
 #include <cstring>
@@ -39,7 +39,7 @@ struct LanesAt {
 };
 
 // Waits for the other lanes; the result stays valid until this thread's next operation of the wave.
-// A program compiled for waves of another size does not link.
+// The size of a wave is in their signatures, so a program compiled for another size does not link.
 const WaveValues& meet_in_wave(WaveOperation operation, std::uint64_t value, Lanes<warpSize>);
 const WaveValues& meet_lanes(WaveOperation operation, std::uint64_t value, const LanesAt& who,
                              Lanes<warpSize>);
