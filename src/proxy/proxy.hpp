@@ -52,8 +52,8 @@ class Proxy {
     std::uint64_t number;
     std::uint64_t value;
   };
-  // When `mark` is done, so are the first `taken` commands, and the first `n_pending` results that no
-  // earlier mark covers.
+  // When `mark` is done, so are the first `taken` commands, and the next `n_pending` results (those
+  // that no earlier mark covers).
   struct Mark {
     std::unique_ptr<CompletionMark> mark;
     std::uint64_t taken;
