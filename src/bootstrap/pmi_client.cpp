@@ -312,8 +312,8 @@ LauncherClient& connect_by_pmi(Job& job, double timeout_seconds) {
   job.pe = number_of_variable("PMI_RANK", 0, n_pes - 1);
   job.n_pes = n_pes;
   set_identity(job.pe);
-  return *new PmiClient(
-      job, timeout_seconds);  // never freed: threads may use it while the process exits
+  // Never freed: threads may use it while the process exits.
+  return *new PmiClient(job, timeout_seconds);
 }
 
 }  // namespace meshmem

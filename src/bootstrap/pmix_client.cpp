@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PMIx client. It uses only keys that all launchers set in the same way (job size, local
-// peers). Invariant: PMIx fences are used only in start-up, and at the end of jobs over several
-// nodes. PMIx calls on_lost_connection() and on_fence_end() on a thread of its own.
+// The PMIx client. It uses only keys that all launchers set in the same way: job size, local peers.
+// Invariant: PMIx fences are used only in start-up, and at the end of jobs over several nodes. PMIx
+// calls on_lost_connection() and on_fence_end() on a thread of its own.
 #include <pmix.h>
 #include <unistd.h>
 

@@ -49,8 +49,8 @@ class OffsetAllocator {
   std::optional<std::size_t> size_of(std::size_t offset) const;  // bytes as requested, not rounded
   std::optional<long> hints_of(std::size_t offset) const;        // the lower 31 bits
 
-  std::optional<std::size_t> start_of_block_at(
-      std::size_t offset) const;  // of the live block around it
+  // The start of the live block around `offset`; nullopt: none.
+  std::optional<std::size_t> start_of_block_at(std::size_t offset) const;
 
   std::size_t capacity() const { return capacity_; }
   std::size_t free_bytes() const { return free_bytes_; }

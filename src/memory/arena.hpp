@@ -76,8 +76,8 @@ struct alignas(64) DirectoryEntry {
 // All zero in a fresh arena. `arrivals` counts entries into start-up barriers.
 struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
-  std::atomic<std::uint64_t> highest_sequence{
-      0};                                // of other nodes' teams; the node's first PE sets it
+  // Of the teams of other nodes; the node's first PE sets it.
+  std::atomic<std::uint64_t> highest_sequence{0};
   std::atomic<std::uint64_t> agreed{0};  // the result of greatest_of_nodes()
   // Starts are counted from 1. The last one in which a PE has failed, and the last one in which a
   // PE has not.
