@@ -30,8 +30,8 @@ inline std::size_t device_offset(int number, std::size_t offset) {
   return (static_cast<std::size_t>(number) << kDeviceOffsetBits) + offset;
 }
 
-// An atomic operation on 4 or 8 bytes. The target PE's process or one of its kernels executes it.
-// If it fetches nothing, its result is 0.
+// An atomic operation on 4 or 8 bytes. A kernel, or the process at the target, executes it. If it
+// fetches nothing, its result is 0.
 struct AtomicRequest {
   device::AtomicOp op;
   std::size_t bytes;

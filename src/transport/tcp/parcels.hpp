@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes and reads messages as a stream of bytes. Each parcel is its lengths, its head and its
-// body. Invariant: head and body are sent from the caller's memory. Received lengths are checked
-// before use, and a parcel is handed on when it is complete. Used by tcp/connection.
+// Writes and reads messages as a stream of bytes. A parcel is its lengths, its head and its body.
+// Invariant: head and body are sent from the caller's memory. Received lengths are checked before
+// use, and a parcel is handed on when it is complete. Used by tcp/connection.
 #ifndef MESHMEM_TRANSPORT_TCP_PARCELS_HPP_
 #define MESHMEM_TRANSPORT_TCP_PARCELS_HPP_
 
