@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which protocol the launcher speaks: PMIx if it has named a server, else PMI-1 if it has handed
-// over a connection, else there is no launcher. A unique id stands above them.
-// Invariant: the environment or the id alone decides, so all PEs of a job choose alike. An id of
-// as many PEs as its maker's launcher has started leaves it to that.
+// Chooses how this process joins its job: by a unique id if the program has given one. Otherwise by
+// PMIx if the launcher has named a server, by PMI-1 if it has handed over a connection, or alone.
+// Invariant: only the environment and the id decide, so all PEs of a job choose the same.
 #include <unistd.h>
 
 #include <atomic>
@@ -26,29 +25,30 @@ namespace meshmem {
 namespace {
 
 Job this_job;
-LauncherClient* launcher = nullptr;  // where there is none, this process is the job
-std::optional<PlaceById> place;      // where the program says it
+LauncherClient* launcher = nullptr;  // nullptr: this process is the whole job
+std::optional<PlaceById> place;      // if the program starts by a unique id
 std::atomic<bool> is_connected{false};
 std::atomic<pid_t> connected_process{0};  // 0: not yet
 
 std::mutex id_mutex;
 std::optional<UniqueId> made_id;
-pid_t maker = 0;  // of it: a child of fork has not made it
+pid_t maker_pid = 0;  // a child of fork has a copy of made_id, but has not made it
 
-bool has_made_an_id() { return made_id && maker == getpid(); }
+bool has_made_an_id() { return made_id && maker_pid == getpid(); }
 
 const char* get_env(const char* name) { return std::getenv(name); }
 
-// Two libraries of a program, or two launchers, that count different PEs would give wrong results.
+// Ends the job if oshrun counts other PEs than this library does (two libraries in one program, or
+// two launchers), since results would be wrong.
 void compare_with_oshrun() {
   const std::optional<std::string> objection = contradiction_of_oshrun(this_job.n_pes, get_env);
   if (!objection) return;
-  if (this_job.pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 says it
+  if (this_job.pe != 0) std::this_thread::sleep_for(std::chrono::seconds(1));  // PE 0 prints it
   fatal_message(*objection);
 }
 
-// There is no server to reach: a process alone, or one that its launcher has lost. `refusal` is
-// what PMIx says, if it was asked.
+// Called if no launcher answers. Returns if this process was started without one; otherwise ends it
+// with a line. `refusal`: the reason of PMIx, if it was asked.
 void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
   const auto variables = launcher_without_server(get_env);
   if (!variables && may_stand_alone) return;
@@ -66,7 +66,7 @@ void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
 
 bool has_launcher() { return names_launcher(environ, get_env); }
 
-// The same whenever it is asked for. Under id_mutex.
+// This process's id: the first call opens the meeting point. Called under id_mutex.
 std::variant<UniqueId, std::string> meeting_point() {
   if (has_made_an_id()) return *made_id;
   open_standard_descriptors();
@@ -75,12 +75,12 @@ std::variant<UniqueId, std::string> meeting_point() {
   if (auto* id = std::get_if<UniqueId>(&opened)) {
     id->launched = static_cast<std::uint32_t>(processes_of_launcher(environ, get_env));
     made_id = *id;
-    maker = getpid();
+    maker_pid = getpid();
   }
   return opened;
 }
 
-// Under id_mutex.
+// connect() will use this id. Called under id_mutex.
 void meet_by(const UniqueId& id, int pe, int n_pes) {
   place = {pe, n_pes, id, has_made_an_id() && made_id->token == id.token};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts of waits and of this machine, for the clients of all protocols.
+// The code that the clients of all protocols share: nodes, meetings and their texts.
 #include "bootstrap/launcher_client.hpp"
 
 #include <sys/utsname.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A PE's questions to its launcher, in the launcher's protocol: PMIx (pmix_client.cpp) or PMI-1
-// (pmi_client.cpp). Without a launcher the PE asks the process that has made the job's unique id
+// A PE's connection to its launcher, by PMIx (pmix_client.cpp) or PMI-1 (pmi_client.cpp). Without a
+// launcher it is a connection to the process that has made the job's unique id
 // (uniqueid_client.cpp).
-// Invariant: a client lives as long as the process; a failure that the others would wait for ends
-// the process with a line. Called by join_job.cpp alone, which chooses.
+// Invariant: a client lives as long as the process. If it fails so that other PEs would wait for
+// this one, it ends the process with a line. Called by join_job.cpp alone, which chooses.
 #ifndef MESHMEM_BOOTSTRAP_LAUNCHER_CLIENT_HPP_
 #define MESHMEM_BOOTSTRAP_LAUNCHER_CLIENT_HPP_
 
@@ -20,6 +20,7 @@ namespace meshmem {
 // The variable that says how long the PEs wait for each other in shmem_init.
 inline constexpr const char* kStartLimit = "MESHMEM_START_TIMEOUT";
 
+// A meeting of the PEs of the node or the job.
 struct Meeting {
   Among who;
   bool exchanges;       // whether the PEs also get what the others have published
@@ -28,6 +29,7 @@ struct Meeting {
   const char* limit;    // the variable that sets the limit
 };
 
+// A wait, for its messages.
 struct Awaited {
   std::string what;  // continues "waited 60 s for "
   double seconds;    // 0: for ever
@@ -38,7 +40,8 @@ class LauncherClient {
  public:
   virtual ~LauncherClient() = default;
 
-  // As the functions of job.hpp.
+  // See the functions of these names in job.hpp; meet() is behind exchange_published() and
+  // meet_at_*.
   virtual void publish(std::string_view key, std::string_view value, Among who) = 0;
   virtual void meet(const Meeting& meeting) = 0;
   virtual std::string lookup(int pe, std::string_view key) = 0;
@@ -46,21 +49,22 @@ class LauncherClient {
   virtual void end_use(double /*timeout_seconds*/) {}
   virtual void disconnect() = 0;
 
-  // Asks for the end of all PEs, where that may be asked now. Returns, and any thread may call it.
+  // Asks the launcher to end all PEs, unless it must not be asked now (job.hpp). Any thread may
+  // call it. It returns.
   virtual void abort(int status, const char* reason) = 0;
 };
 
-// Each fills the job and says who prints (set_identity). If no PMIx server can be reached, `client`
-// is null, and `refusal` says why.
+// These fill the job, and tell the PE's number to set_identity(). If no PMIx server can be reached,
+// `client` is null, and `refusal` says why.
 struct PmixAnswer {
   LauncherClient* client = nullptr;
-  bool may_stand_alone = false;
+  bool may_stand_alone = false;  // there may be no launcher at all
   std::string refusal{};
 };
 PmixAnswer connect_by_pmix(Job& job, double timeout_seconds);
 LauncherClient& connect_by_pmi(Job& job, double timeout_seconds);
 
-// The number of this process as the program says it, and the id by which it finds the others.
+// This process's place in a job that starts by a unique id, as the program gave it.
 struct PlaceById {
   int pe;
   int n_pes;
@@ -78,18 +82,18 @@ bool fill_in_nodes(Job& job, const std::vector<int>& nodes);
 // The meeting of all PEs in shmem_finalize.
 Meeting last_meeting(double timeout_seconds);
 
-// The text for the wait in a meeting, such as "all 4 PEs to call shmem_init".
+// The wait in a meeting, with a text such as "all 4 PEs to call shmem_init".
 Awaited awaited_in(const Meeting& meeting);
-// The same for a protocol in which always all PEs meet, whatever `meeting.who` is.
+// The same for a protocol in which all PEs of the job meet, also if `meeting.who` is the node.
 Awaited awaited_of_all(Meeting meeting);
 
 // Prints the line and the table for a wait that has reached its limit. The caller then ends the
 // process.
 void print_end_of_wait(const Awaited& awaited, const std::string& addition = "");
 
-// A text that says which processes may share memory, for launchers that do not say it. Two
-// processes have equal texts if the machine's name and its last start are the same for both.
-// Containers have names of their own, so each is a machine of its own.
+// A text that names this machine: its name and its last start. If a launcher does not say which PEs
+// share a machine, they compare these texts. A container has its own name, so it counts as a
+// machine of its own.
 std::string identity_of_host();
 
 }  // namespace meshmem

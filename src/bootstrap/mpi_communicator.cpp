@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI says what its functions are called, not what a handle is. It is a pointer in Open MPI, and an
-// int in MPICH and its descendants, which agree on the values of its constants.
+// The MPI standard does not say what a handle is. It is a pointer in Open MPI. It is an int in
+// MPICH and its descendants, which have the same values for the constants.
 #include "bootstrap/mpi_communicator.hpp"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 namespace meshmem {
 namespace {
 
-// The values that MPI_Comm_compare gives, of both kinds: identical, the same ranks in order.
+// Results of MPI_Comm_compare, the same in both: the same communicator; the same ranks in order.
 constexpr int kIdentical = 0, kCongruent = 1;
 // MPICH's constants.
 constexpr int kWorldOfMpich = 0x44000000, kByteOfMpich = 0x4c00010d;
@@ -25,7 +25,7 @@ F* find(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// MPI itself ends the job, unless the program has set another error handler.
+// Ends the job at an error. MPI does that itself, unless the program has set another error handler.
 void check(int error, const char* routine) {
   if (error != 0) fatal("{} says {} of the communicator by which PEs start", routine, error);
 }
@@ -64,7 +64,7 @@ bool has_handles_of_mpich() {
   return false;
 }
 
-// nullopt: it can be asked.
+// Returns why MPI's functions cannot be called now; nullopt: they can.
 std::optional<std::string> find_lack_of_mpi() {
   for (const char* name : {"MPI_Initialized", "MPI_Finalized", "MPI_Comm_rank", "MPI_Comm_size",
                            "MPI_Comm_compare", "MPI_Bcast"}) {
@@ -94,7 +94,7 @@ std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* com
 }
 
 void start_mpi_if_linked() {
-  constexpr int kThreadMultiple = 3;  // of Open MPI and of MPICH
+  constexpr int kThreadMultiple = 3;  // MPI_THREAD_MULTIPLE in Open MPI and in MPICH
   auto* const init = find<int(int*, char***, int, int*)>("MPI_Init_thread");
   if (init == nullptr || flag_of("MPI_Initialized")) return;
   int granted = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's own MPI and its communicators. This library is not linked with MPI: it looks for
+// Starts by a communicator of the program's MPI. This library is not linked with MPI: it looks up
 // MPI's functions in the process.
-// Invariant: collective over the communicator's ranks. Called by the starts of src/api.
+// Invariant: the calls are collective over the communicator's ranks. Called by the init routines in
+// src/api.
 #ifndef MESHMEM_BOOTSTRAP_MPI_COMMUNICATOR_HPP_
 #define MESHMEM_BOOTSTRAP_MPI_COMMUNICATOR_HPP_
 
@@ -20,11 +21,11 @@ struct MpiCommunicator {
   std::function<void(void* data, std::size_t bytes)> broadcast;  // from rank 0 to all
 };
 
-// `communicator` is the address of an MPI_Comm. Returns a text that says why if it cannot be used.
+// `communicator`: the address of an MPI_Comm. If it cannot be used, returns a text that says why.
 std::variant<MpiCommunicator, std::string> find_mpi_communicator(const void* communicator);
 
-// Starts MPI where the program is linked with it and has not started it. The end of the program
-// with status 0 ends MPI then, unless the program has done so.
+// Starts MPI if the program is linked with it and has not started it. At an exit with status 0, MPI
+// is then finalized, unless the program has done so.
 void start_mpi_if_linked();
 
 }  // namespace meshmem

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PMI-1 client, for launchers without PMIx: MPICH's and Intel MPI's mpiexec.hydra, Slurm's
-// srun --mpi=pmi2. PMI-1 has one barrier, of all PEs, and values that are short lines.
-// Invariant: all PEs call the same barriers, and each wait has the limit that its caller gives.
-// Made by connect_by_pmi(), once a process.
+// The PMI-1 client, for launchers without PMIx: mpiexec.hydra of MPICH and Intel MPI, and Slurm's
+// srun --mpi=pmi2. PMI-1 has one barrier, of all PEs, and its values are short lines.
+// Invariant: all PEs call the same barriers. Each wait has its caller's time limit. Made by
+// connect_by_pmi(), once a process.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -56,12 +56,12 @@ Clock::time_point end_of_wait(double seconds) {
                             std::chrono::duration<double>(std::min(seconds, 1e9)));
 }
 
-// Some launchers cut a line that is longer, whatever they say of values.
-constexpr std::size_t kLongestLineToSay = 1000;
+// Some launchers cut longer lines, even if they allow longer values.
+constexpr std::size_t kLongestLineToSend = 1000;
 constexpr std::size_t kShortestValue = 32;
 constexpr std::size_t kLongestKey = 63;
 
-// rc is there in some answers only; other than 0 it is a refusal.
+// Ends the process if an answer has an rc other than 0. Some answers have none.
 void check_rc(std::string_view line, std::string_view command) {
   const int rc = pmi_number(line, "rc").value_or(0);
   if (rc == 0) return;
@@ -69,6 +69,7 @@ void check_rc(std::string_view line, std::string_view command) {
         pmi_word(line, "msg").value_or("").substr(0, 100));
 }
 
+// The value of a variable that the launcher sets, from `least` to `most`.
 int number_of_variable(const char* name, int least, int most) {
   const char* text = std::getenv(name);
   const std::string_view digits = text != nullptr ? text : "";
@@ -78,10 +79,10 @@ int number_of_variable(const char* name, int least, int most) {
   return *number;
 }
 
-// The connection is a socket that the PE has inherited (PMI_FD), with one line out and one line
-// back at a time. The client reads no byte beyond the answer, since an MPI library of the same
-// program may use the socket too. A launcher that says nothing, nonsense or goodbye ends the
-// process with a line, which shows no values.
+// The connection is a socket that the PE has inherited (PMI_FD). The client sends one line and
+// reads one line at a time. It reads no byte beyond the answer, since an MPI library of the same
+// program may use the socket too. If the launcher does not answer, answers with another command or
+// closes the socket, the process ends with a line, which shows no values.
 class PmiClient final : public LauncherClient {
  public:
   PmiClient(Job& job, double timeout_seconds);
@@ -93,7 +94,7 @@ class PmiClient final : public LauncherClient {
   void abort(int status, const char*) override;
 
  private:
-  // Says "cmd=<command><words>" and returns the answer, which has to be "cmd=<answer> ...".
+  // Sends "cmd=<command><words>" and returns the answer, which must be "cmd=<answer> ...".
   std::string ask(std::string_view command, std::string_view words, std::string_view answer);
   std::string ask(std::string_view command, std::string_view words, std::string_view answer,
                   const Awaited& awaited);
@@ -106,38 +107,38 @@ class PmiClient final : public LauncherClient {
   std::vector<int> find_nodes();
   std::vector<int> nodes_by_hosts();
 
-  const int given_;  // the descriptor in PMI_FD
-  const int fd_;     // a duplicate of it, which nobody else closes
-  const int stop_;   // an eventfd that ends the thread
-  std::mutex conversation_;
-  std::thread watch_;  // ends the process if the launcher ends
+  const int inherited_fd_;   // the descriptor in PMI_FD
+  const int fd_;             // a duplicate of it, which other code cannot close
+  const int stop_;           // an eventfd that ends the thread
+  std::mutex conversation_;  // held from a question to its answer
+  std::thread watch_;        // ends the process if the launcher ends
 
   const Job& job_;
-  const double timeout_seconds_;  // of an answer
+  const double timeout_seconds_;  // limit for an answer
   std::string store_;             // kvsname
   std::size_t value_letters_ = 0;
   bool has_neighbours_ = false;  // somewhere in the job two PEs share a node
 };
 
 PmiClient::PmiClient(Job& job, double timeout_seconds)
-    : given_(socket_of(std::getenv("PMI_FD"))),
-      fd_(check(fcntl(given_, F_DUPFD_CLOEXEC, 0), "keep the connection to the launcher")),
+    : inherited_fd_(socket_of(std::getenv("PMI_FD"))),
+      fd_(check(fcntl(inherited_fd_, F_DUPFD_CLOEXEC, 0), "keep the connection to the launcher")),
       stop_(check(eventfd(0, EFD_CLOEXEC), "watch the launcher")),
       job_(job),
       timeout_seconds_(timeout_seconds) {
-  fcntl(given_, F_SETFD, FD_CLOEXEC);  // a process that a PE starts is no PE
+  fcntl(inherited_fd_, F_SETFD, FD_CLOEXEC);  // a process that a PE starts is not a PE
   check_rc(ask("init", " pmi_version=1 pmi_subversion=1", "response_to_init"), "init");
   const std::string maxes = ask("get_maxes", "", "maxes");
   const std::string store = ask("get_my_kvsname", "", "my_kvsname");
   store_ = pmi_word(store, "kvsname").value_or("");
   const int value_bytes = pmi_number(maxes, "vallen_max").value_or(0);
   const std::size_t head = key_of(job.n_pes, "", 0).size() + kLongestKey;
-  if (store_.empty() || head + kShortestValue > kLongestLineToSay ||
+  if (store_.empty() || head + kShortestValue > kLongestLineToSend ||
       value_bytes <= static_cast<int>(kShortestValue)) {
     fatal("the launcher's PMI is unusable: its store is '{}', with values of {} bytes",
           store_.substr(0, 100), value_bytes);
   }
-  value_letters_ = std::min(static_cast<std::size_t>(value_bytes) - 1, kLongestLineToSay - head);
+  value_letters_ = std::min(static_cast<std::size_t>(value_bytes) - 1, kLongestLineToSend - head);
   watch_ = start_thread("that watches the launcher", [this] { watch_launcher(); });
   has_neighbours_ = fill_in_nodes(job, find_nodes());
 }
@@ -198,7 +199,7 @@ std::vector<int> PmiClient::find_nodes() {
   return nodes_by_hosts();
 }
 
-// Each node is named by the first PE there.
+// The node of each PE, where a node's number is the first PE on it.
 std::vector<int> PmiClient::nodes_by_hosts() {
   publish("host", identity_of_host(), Among::job);
   meet({Among::job, true, "shmem_init", timeout_seconds_, kStartLimit});
@@ -226,7 +227,7 @@ std::string PmiClient::ask(std::string_view command, std::string_view words,
   return line;
 }
 
-// The launcher's answer does not matter, so it is awaited for a short time only.
+// Waits only 5 s for the launcher's answer, which does not matter.
 void PmiClient::disconnect() {
   if (watch_.joinable()) {
     eventfd_write(stop_, 1);
@@ -287,8 +288,9 @@ std::string PmiClient::read_line(const Awaited& awaited) {
         kLongestLine);
 }
 
-// An MPI of this program may share the connection. It closes its descriptor when it says goodbye.
-// The launcher has then closed its end too, but is not gone.
+// Ends the process if the launcher closes the connection. But an MPI library of this program may
+// share it, and close inherited_fd_ after its own goodbye. Then the launcher closes its end too,
+// but is not gone.
 void PmiClient::watch_launcher() {
   pollfd wanted[2] = {{.fd = fd_, .events = POLLRDHUP, .revents = 0},
                       {.fd = stop_, .events = POLLIN, .revents = 0}};
@@ -297,7 +299,7 @@ void PmiClient::watch_launcher() {
   if (wanted[1].revents != 0) return;
   for (int i = 0; i < 5; ++i) {
     if (poll(&wanted[1], 1, 100) > 0) return;
-    if (fcntl(given_, F_GETFD) < 0) return;
+    if (fcntl(inherited_fd_, F_GETFD) < 0) return;
   }
   end_without_launcher();
 }
@@ -310,7 +312,8 @@ LauncherClient& connect_by_pmi(Job& job, double timeout_seconds) {
   job.pe = number_of_variable("PMI_RANK", 0, n_pes - 1);
   job.n_pes = n_pes;
   set_identity(job.pe);
-  return *new PmiClient(job, timeout_seconds);  // for threads that may still ask when all ends
+  // Never freed: threads may use it while the process exits.
+  return *new PmiClient(job, timeout_seconds);
 }
 
 }  // namespace meshmem

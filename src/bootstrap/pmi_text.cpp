@@ -17,7 +17,8 @@ constexpr std::string_view kLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::size_t kNoLetter = std::string_view::npos;
 
-// One step of nodes_of_mapping: takes `expected` away, or says that it is not there.
+// The steps of nodes_of_mapping: remove what they expect from the beginning of `text`. False: it is
+// not there.
 bool take(std::string_view& text, std::string_view expected) {
   if (!text.starts_with(expected)) return false;
   text.remove_prefix(expected.size());
@@ -31,7 +32,7 @@ bool take(std::string_view& text, int& number) {
   return true;
 }
 
-struct Block {  // of nodes with as many PEs each
+struct Block {  // consecutive nodes with the same number of PEs each
   int first_node, n_nodes, pes_of_each;
 };
 
@@ -98,13 +99,13 @@ std::optional<std::string> from_pmi_letters(std::string_view letters) {
     n_bits -= 8;
     bytes += static_cast<char>(bits >> n_bits & 255);
   }
-  if (n_bits >= 6) return std::nullopt;  // one letter more than bytes need
+  if (n_bits >= 6) return std::nullopt;  // a letter too many
   return bytes;
 }
 
 std::vector<std::string> as_pmi_values(std::string_view bytes, std::size_t most) {
   const std::string letters = as_pmi_letters(bytes);
-  // The number takes some room of the first value, the more the larger it is.
+  // The count and its '.' take some of the first value's letters, so the count may grow.
   std::size_t count = letters.size() / most + 1;
   while (fmt::formatted_size("{}.", count) + letters.size() > count * most) ++count;
   const std::string all = fmt::format("{}.{}", count, letters);

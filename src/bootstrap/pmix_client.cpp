@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PMIx client. Uses only the keys that every launcher sets alike (job size, local peers).
-// Invariant: PMIx fences occur in start-up only, and at the end of jobs over several nodes. An own
-// thread of PMIx calls on_lost_connection().
+// The PMIx client. It uses only keys that all launchers set in the same way: job size, local peers.
+// Invariant: PMIx fences are used only in start-up, and at the end of jobs over several nodes. PMIx
+// calls on_lost_connection() and on_fence_end() on a thread of its own.
 #include <pmix.h>
 #include <unistd.h>
 
@@ -32,18 +32,18 @@ namespace {
 constexpr int kFilesOfPmix = 12;
 
 pmix_proc_t this_process;
-std::atomic<bool> others_may_be_in_a_fence{false};  // of nodes that this one does not wait for
+std::atomic<bool> others_may_be_in_a_fence{false};  // PEs of other nodes; see abort_job()
 
-// A problem that keeps one PE of a machine from its launcher keeps them all: the first of them says
-// it.
-void leave_word_to_first() {
+// A problem with the launcher mostly affects all PEs of a machine. So the first of them prints the
+// line, and the others wait before they print theirs.
+void let_first_pe_report() {
   const std::vector<int>& pes = joined_job().node_pes;
   if (!pes.empty() && pes.front() != static_cast<int>(this_process.rank)) leave_word_to_others();
 }
 
 void check_pmix(pmix_status_t status, const char* what) {
   if (status == PMIX_SUCCESS) return;
-  leave_word_to_first();
+  let_first_pe_report();
   fatal("cannot {}: PMIx says {}", what, PMIx_Error_string(status));
 }
 
@@ -101,7 +101,7 @@ pmix_status_t fetch_size(int& n_pes) {
   return status;
 }
 
-// Ascending; empty if the launcher does not say whose machine is whose.
+// The PEs on the same machine as PE `me`, ascending; empty if the launcher gives no machine names.
 std::vector<int> pes_with_host_of(int me, int n_pes) {
   std::vector<int> pes;
   const auto host_of = [](int pe) {
@@ -113,9 +113,10 @@ std::vector<int> pes_with_host_of(int me, int n_pes) {
   return pes;
 }
 
-// LOCAL_PEERS is "0,2,1" in any order; absent where the launcher leaves out what is trivial. With
-// PMIX_MCA_gds=hash Open MPI 4.1 gives all machines the list of the last one: whoever is not in it
-// goes by the names of the PEs' machines. Empty: there is no way to know.
+// The PEs of this node, ascending; empty if the launcher gives no way to know them. LOCAL_PEERS is
+// a text such as "0,2,1", in any order; some launchers leave it out for a single PE. With
+// PMIX_MCA_gds=hash Open MPI 4.1 gives all machines the list of the last one. A PE that is not in
+// its list compares the names of the PEs' machines instead.
 std::vector<int> local_peers(int me, int n_pes) {
   std::vector<int> pes;
   std::istringstream list(fetch_text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS).value_or(""));
@@ -127,8 +128,8 @@ std::vector<int> local_peers(int me, int n_pes) {
   return pes;
 }
 
-// No launcher tells its PEs that one of them has died: it kills them. PMIx does tell that the
-// launcher is gone.
+// PMIx calls this when the launcher is gone. There is no such call when a PE dies: the launcher
+// kills the other PEs.
 void on_lost_connection(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, size_t,
                         pmix_info_t*, size_t, pmix_event_notification_cbfunc_fn_t done,
                         void* done_data) {
@@ -142,7 +143,7 @@ void watch_launcher() {
   PMIx_Register_event_handler(&lost, 1, nullptr, 0, on_lost_connection, nullptr, nullptr);
 }
 
-// Where the server listens, as the launcher told, but not the job's name, which may be a secret.
+// Where the PMIx server listens, without the job's name, which may be a secret.
 std::string server_address() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -153,8 +154,8 @@ std::string server_address() {
   return "unknown";
 }
 
-// Around the first conversation with the launcher. Ends the process if it takes too long: PMIx_Init
-// waits for ever for a server that is there and does not answer. Keeps back PMIx's own text.
+// Exists during the first calls of PMIx. Ends the process if they take too long, since PMIx_Init
+// waits for ever for a server that does not answer. Drops the text that PMIx prints meanwhile.
 class StartWatch {
  public:
   explicit StartWatch(double seconds) {
@@ -164,7 +165,7 @@ class StartWatch {
     if (!debug_enabled()) captured_.emplace(STDERR_FILENO);
   }
   ~StartWatch() {
-    std::string others;  // what other threads of the program have written
+    std::string others;  // text of the program's other threads
     {
       const std::lock_guard lock(mutex_);
       if (captured_) others = without_pmix(captured_->end());
@@ -195,26 +196,26 @@ class StartWatch {
   std::thread thread_;
 };
 
-// The first answers of PMIx; of_size only where of_init is success.
-struct FirstWords {
+// The status of the first calls of PMIx; of_size is set only if of_init is success.
+struct FirstAnswers {
   pmix_status_t of_init;
   pmix_status_t of_size;
 };
 
-// Fills the job. No line may be printed here: it would be kept back.
-FirstWords ask_launcher(Job& job, double timeout_seconds) {
+// Fills the job. Prints nothing itself, since StartWatch captures standard error.
+FirstAnswers ask_launcher(Job& job, double timeout_seconds) {
   const StartWatch watch(timeout_seconds);
-  FirstWords words{};
-  words.of_init = PMIx_Init(&this_process, nullptr, 0);
-  if (words.of_init != PMIX_SUCCESS) return words;
+  FirstAnswers answers{};
+  answers.of_init = PMIx_Init(&this_process, nullptr, 0);
+  if (answers.of_init != PMIX_SUCCESS) return answers;
   job.pe = static_cast<int>(this_process.rank);
-  words.of_size = fetch_size(job.n_pes);
+  answers.of_size = fetch_size(job.n_pes);
   job.node_pes = local_peers(job.pe, job.n_pes);
-  return words;
+  return answers;
 }
 
-// The object that a nonblocking fence reports to, from PMIx's thread. On the heap: ThreadSanitizer
-// does not see the frames of this library and would take a mutex on the stack for an earlier one
+// The end of a nonblocking fence, which PMIx's thread reports. It is on the heap: ThreadSanitizer
+// does not see the frames of this library, and would take a mutex on the stack for an earlier one
 // there.
 struct FenceEnd {
   std::mutex mutex;
@@ -259,7 +260,7 @@ void run_fence(const Meeting& meeting) {
   }
   if (*end->status == PMIX_SUCCESS) return;
   // Partial success: a PE has died.
-  leave_word_to_first();
+  let_first_pe_report();
   print_line(fmt::format("the meeting of the PEs in {} failed: PMIx says {}", meeting.routine,
                          PMIx_Error_string(*end->status)));
   _exit(1);
@@ -304,7 +305,7 @@ std::string PmixClient::lookup(int pe, std::string_view key) {
       fetch(process_of(static_cast<pmix_rank_t>(pe)), std::string(key).c_str(), status);
   if (value && value->type == PMIX_BYTE_OBJECT)
     return std::string(value->data.bo.bytes, value->data.bo.size);
-  leave_word_to_first();
+  let_first_pe_report();
   fatal("cannot get '{}' of PE {} from the launcher: PMIx says {}", key, pe,
         PMIx_Error_string(status));
 }
@@ -314,15 +315,15 @@ std::string PmixClient::lookup(int pe, std::string_view key) {
 PmixAnswer connect_by_pmix(Job& job, double timeout_seconds) {
   if (const auto obstacle = find_lack_of_files(kFilesOfPmix))
     fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
-  const FirstWords words = ask_launcher(job, timeout_seconds);
-  if (words.of_init != PMIX_SUCCESS) {
-    return {.may_stand_alone =
-                words.of_init == PMIX_ERR_UNREACH || words.of_init == PMIX_ERR_INVALID_NAMESPACE,
-            .refusal = PMIx_Error_string(words.of_init)};
+  const FirstAnswers answers = ask_launcher(job, timeout_seconds);
+  if (answers.of_init != PMIX_SUCCESS) {
+    return {.may_stand_alone = answers.of_init == PMIX_ERR_UNREACH ||
+                               answers.of_init == PMIX_ERR_INVALID_NAMESPACE,
+            .refusal = PMIx_Error_string(answers.of_init)};
   }
   set_identity(job.pe);
   watch_launcher();
-  check_pmix(words.of_size, "ask the launcher for the size of the job");
+  check_pmix(answers.of_size, "ask the launcher for the size of the job");
   if (job.n_pes < 1) fatal("the launcher gives no usable number for {}", PMIX_JOB_SIZE);
   if (job.node_pes.empty())
     fatal(
@@ -330,7 +331,7 @@ PmixAnswer connect_by_pmix(Job& job, double timeout_seconds) {
         "that it does not know?",
         PMIX_LOCAL_PEERS);
   others_may_be_in_a_fence = job.n_pes != static_cast<int>(job.node_pes.size());
-  return {.client = new PmixClient};  // for threads that may still ask it when the process ends
+  return {.client = new PmixClient};  // never freed: threads may use it while the process exits
 }
 
 }  // namespace meshmem

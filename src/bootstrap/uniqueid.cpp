@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code that the meeting point and its clients share: the bytes of the id and of messages, the
-// connections, and their end in children of fork. Invariant: no connection is closed while a fork
-// is under way. Otherwise the child could close a descriptor that another thread has just got under
+// Code that the meeting point and its clients share: the bytes of the id and of messages, and the
+// connections, which children of fork close. Invariant: no connection is closed while a fork is
+// under way. Otherwise the child could close a descriptor that another thread has just got under
 // the same number.
 #include "bootstrap/uniqueid.hpp"
 
@@ -31,7 +31,7 @@ struct Descriptors {
   std::set<int> open;
 };
 
-Descriptors& descriptors() {  // lives for ever: a fork may come while the process ends
+Descriptors& descriptors() {  // never freed, since a fork may come while the process exits
   static Descriptors& all = *new Descriptors;
   return all;
 }
@@ -91,7 +91,7 @@ Unpacked unpack_message(std::string& bytes, Message& message) {
   const std::uint32_t kind = reader.number();
   const std::size_t length = BodyReader(std::string_view(bytes).substr(4)).number();
   if (kind > static_cast<std::uint32_t>(MessageKind::ended) || length > kLongestBody)
-    return Unpacked::nonsense;
+    return Unpacked::invalid;
   if (bytes.size() < kHead + length) return Unpacked::more_to_come;
   message = {static_cast<MessageKind>(kind), std::string(reader.text())};
   bytes.erase(0, kHead + length);

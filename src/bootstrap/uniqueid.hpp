@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A unique id: where the processes of a job that no launcher has started meet, and the token that
-// lets them in. In programs it is 128 bytes (shmemx_uniqueid_t).
+// A unique id: where the processes of a job without a launcher meet, and the token that admits
+// them. In programs it is 128 bytes (shmemx_uniqueid_t).
 // Invariant: unpack_unique_id() returns a complete id or nullopt, whatever the bytes are. Called by
 // get_unique_id() in join_job.cpp, by the meeting point (uniqueid_server) and by its clients.
 #ifndef MESHMEM_BOOTSTRAP_UNIQUEID_HPP_
@@ -25,12 +25,12 @@ constexpr std::size_t kMostAddresses = 4;
 struct UniqueId {
   UniqueIdToken token{};
   std::uint16_t port = 0;
-  std::uint16_t n_addresses = 0;  // 0 if the job's launcher says which processes are its PEs
-  // The number of processes of the launcher under which the id was made. A job of all of them asks
-  // the launcher which processes are its PEs.
+  std::uint16_t n_addresses = 0;  // 0: the job's launcher numbers the PEs
+  // How many processes the maker's launcher has started; 0: none, or not known. In a job of that
+  // many PEs the launcher numbers the PEs.
   std::uint32_t launched = 0;
-  // The addresses of the maker's machine, the likeliest to be reached first; IPv4 as
-  // ::ffff:a.b.c.d.
+  // The addresses of the maker's machine; the ones most likely to work are first. IPv4 addresses
+  // are ::ffff:a.b.c.d.
   in6_addr addresses[kMostAddresses] = {};
 };
 
@@ -38,8 +38,8 @@ UniqueIdBytes pack_unique_id(const UniqueId& id);
 // Returns nullopt if the bytes are not an id of this version of the library.
 std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes);
 
-// Opens the meeting point of a new id, and serves it from now on (uniqueid_server.cpp). If that
-// fails, returns a text that says why. `interface`: see addresses_of_machine().
+// Opens the meeting point of a new id, and starts its thread (uniqueid_server.cpp). If that fails,
+// returns a text that says why. `interface`: see addresses_of_machine().
 std::variant<UniqueId, std::string> open_meeting_point(const std::string& interface);
 
 }  // namespace meshmem

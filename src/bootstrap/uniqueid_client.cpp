@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The client of a meeting point (uniqueid_server.cpp), for processes that a framework has started.
-// Invariant: one thread reads all that comes, so that a PE in any wait ends with the others. Made
-// by connect_by_unique_id(), once a process.
+// Invariant: a thread of its own reads all messages, so a PE ends with the others whatever it is
+// doing. Made by connect_by_unique_id(), once a process.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,7 +40,8 @@ std::string text_of_place(const UniqueId& id) {
   return text;
 }
 
-// Every address in turn, until one answers, all refuse, or the time is over.
+// Tries the addresses in turn until one answers. Ends the process if all refuse or the time is
+// over.
 int connect_to(const UniqueId& id, double timeout_seconds) {
   constexpr Seconds kForOneAddress(3);
   const Clock::time_point begin = Clock::now();
@@ -79,7 +80,7 @@ class UniqueIdClient final : public LauncherClient {
   std::string lookup(int pe, std::string_view key) override;
   void begin_use() override;
   void end_use(double timeout_seconds) override;
-  // Where nobody uses the library, a PE may end without a word.
+  // A PE may end silently while no PE is between init and finalize.
   void disconnect() override {}
   void abort(int status, const char*) override;
 
@@ -91,21 +92,21 @@ class UniqueIdClient final : public LauncherClient {
   void send(MessageKind kind, const Body& body = {});
   void send_all(const std::string& bytes);
 
-  // By the thread that reads.
+  // Called by the thread that reads.
   void read();
   void take(Message&& message);
   [[noreturn]] void end_with_others(const Message& message);
   [[noreturn]] void end_alone();
 
-  const double timeout_seconds_;  // of an answer
+  const double timeout_seconds_;  // limit for an answer
   const bool is_maker_;
   const std::string where_;
   const int fd_;
   const pid_t process_ = getpid();
   bool has_neighbours_ = false;  // somewhere in the job two PEs share a machine
 
-  std::mutex conversation_;  // of who asks
-  std::mutex mutex_;
+  std::mutex conversation_;  // held from a question to its answer
+  std::mutex mutex_;         // guards answer_ and is_in_use_
   std::condition_variable changed_;
   std::optional<Message> answer_;
   bool is_in_use_ = true;
@@ -154,7 +155,7 @@ std::optional<Message> UniqueIdClient::await(Seconds limit) {
   return std::exchange(answer_, std::nullopt);
 }
 
-// Names those who have not come, if the meeting point still answers.
+// Ends the job because of a timeout. Names the missing PEs, if the meeting point still answers.
 void UniqueIdClient::end_in_wait(const Awaited& awaited) {
   send(MessageKind::missing);
   const std::optional<Message> message = await(std::chrono::seconds(2));
@@ -194,12 +195,13 @@ void UniqueIdClient::begin_use() {
   send(MessageKind::active);
 }
 
-// The thread that reads says that it is over, before it can see that others have gone.
+// The thread that reads clears is_in_use_ with the answer, so before it can see that other PEs end.
 void UniqueIdClient::end_use(double timeout_seconds) {
   ask(MessageKind::idle, {}, MessageKind::all_idle, awaited_in(last_meeting(timeout_seconds)));
 }
 
-// The meeting point ends with this process where it is here, so it has to tell the others first.
+// If the meeting point is in this process, it ends with it. So wait until it has told the others,
+// up to 2 s.
 void UniqueIdClient::abort(int status, const char*) {
   if (getpid() != process_ || aborts_.exchange(true)) return;
   send(MessageKind::abort, Body().add(static_cast<std::uint32_t>(status)));
@@ -231,7 +233,7 @@ void UniqueIdClient::read() {
     Unpacked unpacked{};
     while ((unpacked = unpack_message(received, message)) == Unpacked::whole)
       take(std::move(message));
-    if (unpacked == Unpacked::nonsense)
+    if (unpacked == Unpacked::invalid)
       fatal("the process that listens at {} did not make the unique id", where_);
   }
   {
@@ -251,7 +253,7 @@ void UniqueIdClient::take(Message&& message) {
   changed_.notify_one();
 }
 
-// One that has ended the job itself has said why, and is about to end.
+// If this PE has ended the job itself, only waits for its end: it has printed the reason already.
 void UniqueIdClient::end_with_others(const Message& message) {
   is_ended_ = true;
   while (aborts_) pause();
@@ -274,7 +276,7 @@ LauncherClient& connect_by_unique_id(Job& job, const PlaceById& place, double ti
   job.pe = place.pe;
   job.n_pes = place.n_pes;
   set_identity(job.pe);
-  return *new UniqueIdClient(job, place, timeout_seconds);  // for its thread, until all ends
+  return *new UniqueIdClient(job, place, timeout_seconds);  // never freed: its thread uses it
 }
 
 }  // namespace meshmem

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages between PEs and their meeting point: after the token, messages of a kind and a body of
-// numbers and texts.
-// Invariant: what has been read is within the bytes that came; other than that the two trust each
-// other. Called by uniqueid_server.cpp and uniqueid_client.cpp.
+// Messages between PEs and their meeting point. A PE first sends the token. Then a message is a
+// kind and a body of numbers and texts.
+// Invariant: nothing is read beyond the bytes that came. Otherwise both ends trust each other.
+// Called by uniqueid_server.cpp and uniqueid_client.cpp.
 #ifndef MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
 #define MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
 
@@ -14,23 +14,25 @@
 
 namespace meshmem {
 
+// Each kind, with its body and the answer to it.
 enum class MessageKind : std::uint32_t {
-  // To the meeting point.
-  hello,    // number of PEs, own number, 1 if in the meeting point's process, machine, name
-  put,      // key, value; no answer
-  get,      // PE, key: value
-  meet,     // met, when all have said so
-  missing,  // absent: who has not come to what this PE waits for
+  // From a PE to the meeting point.
+  hello,  // number of PEs, own number, 1 if in the meeting point's process, machine, name; answer:
+          // welcome, when all have sent hello
+  put,    // key, value; no answer
+  get,    // PE, key; answer: value
+  meet,   // nothing; answer: met, when all have sent meet
+  missing,  // nothing; answer: absent
   abort,    // status; no answer
-  active,   // no answer: a PE that goes from now on is missed
-  idle,     // all_idle, when all have said so
-  // From there.
-  welcome,   // for each PE the number of its machine; when all have said hello
-  value,     // 1 and the value, or 0
-  met,       // (nothing)
-  absent,    // a text
-  all_idle,  // (nothing)
-  ended,     // status, a text: the job is over
+  active,   // nothing; no answer. From now on the end of a PE ends the job
+  idle,     // nothing; answer: all_idle, when all have sent idle
+  // From the meeting point to a PE.
+  welcome,   // for each PE the number of its machine
+  value,     // 1 and the value, or 0 if there is none
+  met,       // nothing
+  absent,    // a text: which PEs have not come to the meeting that this PE waits in
+  all_idle,  // nothing
+  ended,     // status, a text: the job is over. Comes unasked
 };
 
 class Body {
@@ -50,7 +52,8 @@ class Body {
   std::string bytes_;
 };
 
-// Reads what Body has put together. A missing number reads as 0 and a missing text as "".
+// Reads the numbers and texts of a Body in order. A missing number reads as 0, a missing text as
+// "".
 class BodyReader {
  public:
   explicit BodyReader(std::string_view bytes) : left_(bytes) {}
@@ -79,13 +82,13 @@ struct Message {
 
 std::string pack_message(MessageKind kind, const Body& body);
 
-enum class Unpacked { whole, more_to_come, nonsense };
+enum class Unpacked { whole, more_to_come, invalid };
 
 // Takes the first message from the front of `bytes`.
 Unpacked unpack_message(std::string& bytes, Message& message);
 
-// Lets the connection send at once, end when the other machine is silent, and be closed in
-// children.
+// Sets up a connection: it sends without delay, ends if the other machine is silent, and is closed
+// in children of fork.
 void set_up_connection(int fd);
 
 // Registers a descriptor, which children of fork then close. Frameworks fork helpers that outlive a

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The meeting point of a job that no launcher has started: a thread of the process that has made
-// the unique id. PEs connect to it by TCP and exchange start-up data. It notices when one is gone.
-// Invariant: a guest gets no byte before it has sent the token. The thread waits for no single PE:
-// it keeps what a PE does not take yet. It lives as long as its process, which need not be a PE.
+// The meeting point of a job without a launcher: a thread of the process that has made the unique
+// id. PEs connect to it by TCP and exchange start-up data. It notices when a PE is gone.
+// Invariant: a guest gets no byte before it has sent the token. The thread never waits for a single
+// PE: it keeps bytes that a PE does not take yet. Its process need not be a PE.
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -32,17 +32,20 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kTimeForToken = std::chrono::seconds(10);
 constexpr int kMostAtOnce = 64, kMostStrangers = 256;
 constexpr std::uint32_t kMostPes = 1 << 24;
-// Of a PE that uses the library, and of one that has ended between two starts.
+// The ends of lines about a PE that was using the library, and about one that has ended between two
+// uses.
 constexpr const char *kIsGone = " is gone",
                      *kHasEnded = " has ended, so that the others cannot start again";
 
+// Which meeting a guest waits in: one of `meet`, or one of `idle`.
 enum class In { nothing, meeting, goodbye };
 
+// A connection.
 struct Guest {
   int fd = -1;
   Clock::time_point came = Clock::now();
   bool has_token = false;
-  int pe = -1;  // since its hello
+  int pe = -1;  // its PE, once it has sent hello
   bool is_maker = false;
   bool is_active = false;
   In in = In::nothing;
@@ -50,7 +53,8 @@ struct Guest {
   std::string received, to_send;
 };
 
-// The PE of this process may end it, and with it this thread, as soon as it has heard.
+// Calls call() for each guest, last for the PE of this process: as soon as it gets a message it may
+// end the process, and so this thread.
 template <typename Call>
 void for_each_maker_last(const std::vector<Guest*>& guests, Call call) {
   for (const bool are_makers : {false, true})
@@ -70,8 +74,8 @@ class MeetingPoint {
   void write_to(Guest& guest);
   void answer(Guest& guest, const Message& message);
   void send(Guest& guest, MessageKind kind, const Body& body = {});
-  void drop(Guest& guest);  // closes; goes from the list later
-  void lose(Guest& guest);
+  void drop(Guest& guest);  // closes the connection; serve() removes the guest
+  void lose(Guest& guest);  // drops a guest whose connection has ended or is invalid
 
   void welcome(Guest& guest, BodyReader body);
   void welcome_all();
@@ -88,11 +92,11 @@ class MeetingPoint {
   const UniqueIdToken token_;
   Clock::time_point listens_again_{};  // after a lack of descriptors
   std::list<Guest> guests_;
-  std::uint32_t n_pes_ = 0;  // as the first PE says
-  std::vector<Guest*> pes_;  // those that are here
+  std::uint32_t n_pes_ = 0;  // as the first PE has said; 0: none has come
+  std::vector<Guest*> pes_;  // by PE; nullptr: not here
   std::uint32_t n_arrived_ = 0;
   std::map<std::pair<int, std::string>, std::string> values_;
-  std::string ended_pe_;  // a PE that ended while nobody used the library
+  std::string ended_pe_;  // a PE that ended while no PE used the library; empty: none
   bool is_over_ = false;
   Body end_;
 };
@@ -134,8 +138,8 @@ void MeetingPoint::accept_guests() {
   drop_strangers();
 }
 
-// PEs say the token as soon as they come, so that those who have been here for longest are
-// strangers.
+// Drops the oldest guests without a token if there are too many. PEs send the token at once, so the
+// oldest are most likely strangers.
 void MeetingPoint::drop_strangers() {
   auto n = std::count_if(guests_.begin(), guests_.end(),
                          [](const Guest& guest) { return !guest.has_token; });
@@ -150,7 +154,7 @@ void MeetingPoint::drop(Guest& guest) {
     pes_[static_cast<std::size_t>(guest.pe)] = nullptr;
 }
 
-// Also one that has ended without a word: where nobody uses the library that is its right.
+// Ends the job if any PE uses the library. Otherwise a PE may end silently.
 void MeetingPoint::lose(Guest& guest) {
   const bool is_missed = guest.pe >= 0 && is_anyone_active();
   if (guest.pe >= 0) ended_pe_ = text_of(guest);
@@ -177,7 +181,7 @@ void MeetingPoint::read_from(Guest& guest) {
   while (guest.fd >= 0) {
     const Unpacked unpacked = unpack_message(guest.received, message);
     if (unpacked == Unpacked::more_to_come) return;
-    if (unpacked == Unpacked::nonsense) return lose(guest);
+    if (unpacked == Unpacked::invalid) return lose(guest);
     answer(guest, message);
   }
 }
@@ -190,7 +194,7 @@ void MeetingPoint::write_to(Guest& guest) {
 void MeetingPoint::send(Guest& guest, MessageKind kind, const Body& body) {
   if (guest.fd < 0) return;
   guest.to_send += pack_message(kind, body);
-  write_to(guest);  // what cannot go is tried again when it can; a lost one is seen by reading
+  write_to(guest);  // the rest is sent when poll() allows; read_from() notices a lost connection
 }
 
 void MeetingPoint::answer(Guest& guest, const Message& message) {
@@ -249,7 +253,7 @@ void MeetingPoint::welcome(Guest& guest, BodyReader body) {
   if (++n_arrived_ == n_pes_) welcome_all();
 }
 
-// A machine has the number of its first PE.
+// Tells all PEs the machine of each, numbered by the first PE on it.
 void MeetingPoint::welcome_all() {
   Body body;
   std::map<std::string, std::uint32_t> machines;
@@ -281,7 +285,7 @@ void MeetingPoint::meet(Guest& guest, In what) {
   });
 }
 
-// PEs that start again need all others.
+// A PE uses the library again. That ends the job if another PE has ended meanwhile.
 void MeetingPoint::activate(Guest& guest) {
   guest.is_active = true;
   if (!ended_pe_.empty()) end_job(1, ended_pe_ + kHasEnded);

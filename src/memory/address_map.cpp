@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The map of this process, and the words for what cannot be found in it.
+// The address map of this process, and the messages about addresses and PEs that are not in it.
 // Invariant: only cold code here.
 #include "memory/address_map.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The allocator on offsets: all blocks by offset, and for every alignment in use the free blocks by
-// their usable bytes at that alignment. Called by the symmetric heaps, under their lock.
-// Alignment costs a free block the bytes before its first aligned offset, so each alignment has an
-// index of its own. There the tightest fit is the first entry that is large enough. By plain size,
-// a search would have to scan blocks that are large enough but badly placed.
+// The allocator has all blocks sorted by offset, and an index for each alignment in use. An index
+// has the free blocks, sorted by the bytes that are usable at its alignment, which begin at the
+// first aligned offset. So the tightest fit is the first entry that is large enough. In an index by
+// plain size, a search would have to skip blocks that are large enough but badly placed.
+// Called by the symmetric heaps, under their lock.
 #include "memory/allocator.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace meshmem {
 namespace {
 
-// From `offset` to the next multiple of `alignment`; modular, so that no sum can overflow.
+// The bytes from `offset` to the next multiple of `alignment`. Modular, so that no sum overflows.
 constexpr std::size_t padding(std::size_t offset, std::size_t alignment) {
   return (std::size_t{0} - offset) & (alignment - 1);
 }
@@ -119,7 +119,7 @@ std::optional<long> OffsetAllocator::hints_of(std::size_t offset) const {
 }
 
 std::size_t OffsetAllocator::largest_free() const {
-  const Fits& by_size = indexes_.front().fits;  // at the unit all of a block is usable
+  const Fits& by_size = indexes_.front().fits;  // all bytes of a block are usable at the unit
   return by_size.size() == 0 ? 0 : by_size.last().key.bytes;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Making, finding and mapping the node arena.
-// Invariant: only the maker's user gets it, and only what that user made is mapped; file_handover
-// sees to both.
+// Makes, finds and maps the node arena.
+// Invariant: only processes of the maker's user get it, and they map only a file that this user has
+// made; file_handover ensures both.
 #include "memory/arena.hpp"
 
 #include <sys/mman.h>
@@ -51,7 +51,7 @@ std::byte* map_whole(int file, const ArenaLayout& layout, int index) {
         "SHMEM_SYMMETRIC_SIZE to less or raise `ulimit -v`",
         (bytes + kRegionAlignment) >> 20, errno_text());
   }
-  madvise(base, bytes, MADV_HUGEPAGE);  // a wish; off where the administrator has not allowed it
+  madvise(base, bytes, MADV_HUGEPAGE);  // a hint; the kernel's settings may disable it
   return base;
 }
 
@@ -106,7 +106,7 @@ WireAddress& Arena::wire_address(int index) const {
   return addresses[index];
 }
 
-// "<PEs> <control> <static> <heap bytes> <wire addresses?> <ticket of the file>"
+// "<PEs> <control bytes> <static bytes> <heap bytes> <has wire addresses> <ticket of the file>"
 std::string Arena::ticket() const {
   return fmt::format("{} {} {} {} {:d} {}", layout_.n_pes, layout_.control_bytes,
                      layout_.static_bytes, layout_.heap_bytes, layout_.has_wire_addresses,

@@ -2,11 +2,11 @@
 //
 // The node arena: one anonymous shared-memory object that every PE of the node maps once.
 //
-//   [ header | directory: an entry for each PE | board: what each PE waits for ]
+//   [ header | directory: an entry for each PE | board: what each PE waits for | wire addresses ]
 //   [ region of PE 0: control | statics | heap ] [ region of PE 1 ] ...
 //
-// Invariant: it has no name, so nothing stays behind when the last process that maps it ends,
-// however it ends; pages exist only once touched. Made and mapped by start-up.
+// Invariant: it has no name, so nothing of it remains when the last process that maps it has ended,
+// however that ends. A page takes memory only once it is touched. Made and mapped by start-up.
 #ifndef MESHMEM_MEMORY_ARENA_HPP_
 #define MESHMEM_MEMORY_ARENA_HPP_
 
@@ -23,18 +23,19 @@
 
 namespace meshmem {
 
-// Bytes before each heap that are nobody's: an access below the first block hits them.
+// Bytes before each heap that belong to no block, so that an access below the first block hits
+// them.
 inline constexpr std::size_t kBelowHeap = 64;
 
 inline constexpr std::size_t kMostWireAddressBytes = 510;
 
-// How other processes reach a PE by the network, in the arena until start-up has told other nodes.
+// A PE's Wire::address(). It is in the arena until start-up has sent it to the other nodes.
 struct WireAddress {
   std::uint16_t size = 0;
   char bytes[kMostWireAddressBytes] = {};
 };
 
-// Offsets follow from these numbers, which all PEs of the node must have in common.
+// All offsets in the arena follow from these numbers, which are the same in all PEs of the node.
 struct ArenaLayout {
   std::size_t n_pes = 0;
   std::size_t control_bytes = 0;
@@ -49,49 +50,50 @@ struct ArenaLayout {
   bool operator==(const ArenaLayout&) const = default;
 };
 
-// The settings that make a PE do something differently from others.
+// The settings that start-up compares between PEs.
 struct Settings {
   std::uint64_t heap_bytes = 0;
-  std::uint64_t heap_is_asked_for = 0;  // by SHMEM_SYMMETRIC_SIZE, so nothing else will do
-  std::uint64_t tuning = 0;             // a hash of what MESHMEM_TUNING names
-  std::uint64_t plans = 0;  // a hash of the variables that choose how reductions are done
-  std::uint64_t wire = 0;   // what carries messages between machines: a WireKind
+  std::uint64_t heap_is_asked_for = 0;  // SHMEM_SYMMETRIC_SIZE sets heap_bytes
+  std::uint64_t tuning = 0;             // a hash of the table that MESHMEM_TUNING names
+  std::uint64_t plans = 0;              // a hash of other variables that must be the same
+  std::uint64_t wire = 0;               // a WireKind
 };
 
-// The entry by which a PE tells the others of its node about itself.
+// A PE's entry, which it fills in for the other PEs of its node.
 struct alignas(64) DirectoryEntry {
   std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
   Settings settings;
   std::uint64_t program = 0;           // StaticData::fingerprint
-  bool is_checked = false;             // by a memory checker
-  std::size_t heap_alignment = 0;      // of its own heap, where it maps it itself
+  bool is_checked = false;             // it runs under a memory checker
+  std::size_t heap_alignment = 0;      // of its own heap, as it has mapped it
   std::uint64_t highest_sequence = 0;  // of this PE's teams, when it last finalized
   cpu_set_t cpus{};
-  int core = -1;  // where this PE ran at the end of start-up; -1: not told apart
+  int core = -1;  // where this PE ran at the end of start-up; -1: not determined
   DeviceOffer device;
 };
 
 // All zero in a fresh arena. `arrivals` counts entries into start-up barriers.
 struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
-  std::atomic<std::uint64_t> highest_sequence{0};  // of the teams of other nodes, from the first PE
-  std::atomic<std::uint64_t> agreed{0};            // of the nodes, during start-up
-  // The last start, counted from 1, at whose end a PE could not go on, and one at which one could.
+  // Of the teams of other nodes; the node's first PE sets it.
+  std::atomic<std::uint64_t> highest_sequence{0};
+  std::atomic<std::uint64_t> agreed{0};  // the result of greatest_of_nodes()
+  // Starts are counted from 1. The last one in which a PE has failed, and the last one in which a
+  // PE has not.
   std::atomic<std::uint64_t> failed_start{0}, good_start{0};
   std::atomic<bool> names_leaver{false};  // a PE here has ended without shmem_finalize and says so
-  std::atomic<int> lost{0};               // 1 + a far PE that a PE here has lost, or -1
+  std::atomic<int> lost{0};               // see NetworkPlan::lost
 };
 
 class Arena {
  public:
-  // The node's first PE makes the arena and tells the others how to get at it ...
+  // The node's first PE makes the arena. It sends its ticket to the others ...
   static Arena create(const ArenaLayout& layout);
-  // ... by this text, in a key of the start-up exchange. The maker must live until all have
-  // attached.
+  // ... in the start-up exchange. The maker must live until all have attached.
   std::string ticket() const;
   static ArenaLayout layout_of(const std::string& ticket);
-  // `index` is the caller's among the node's PEs: its own heap is aligned as strictly as it can be.
+  // `index`: the caller's, among the node's PEs. The mapping gives its own heap the best alignment.
   static Arena attach(const std::string& ticket, int index);
 
   Arena(Arena&& other) noexcept;
@@ -100,14 +102,14 @@ class Arena {
 
   std::byte* base() const { return base_; }
   int file() const { return file_; }
-  void close_file();  // when nobody will attach or map any more
+  void close_file();  // once no PE will attach or map any more
 
   ArenaHeader& header() const { return *reinterpret_cast<ArenaHeader*>(base_); }
-  StatusBoard status_board() const;  // for launchers that have made none
+  StatusBoard status_board() const;  // for jobs whose launcher has made none
   DirectoryEntry* directory() const {
     return reinterpret_cast<DirectoryEntry*>(base_ + sizeof(ArenaHeader));
   }
-  WireAddress& wire_address(int index) const;  // of a layout that has them
+  WireAddress& wire_address(int index) const;  // if the layout has them
 
  private:
   Arena(int file, const ArenaLayout& layout, int index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slow side of the checks in argument_checks.hpp.
+// The slow parts of the checks in argument_checks.hpp.
 // Invariant: only cold code here.
 #include "memory/argument_checks.hpp"
 

@@ -31,9 +31,9 @@ namespace meshmem {
   return static_cast<std::size_t>(bytes);
 }
 
-// Refuses a buffer of a collective unless it is symmetric and has room; it may have 0 bytes. So one
-// rule holds for all algorithms, also for those that would reach any memory. `argument` is the
-// standard's name for the buffer.
+// Refuses a buffer of a collective unless its `bytes` bytes are symmetric; 0 bytes may be anywhere.
+// The rule is the same for all algorithms, also for those that could use any memory. `argument`:
+// the standard's name for the buffer.
 [[gnu::cold, gnu::noinline]] void check_rare(const char* routine, const char* argument,
                                              const void* address, std::size_t bytes);
 [[gnu::always_inline]] inline void check_room(const char* routine, const char* argument,
@@ -41,24 +41,24 @@ namespace meshmem {
   if (bytes != 0 && !is_in_segment(direct_map, address, bytes)) [[unlikely]]
     check_rare(routine, argument, address, bytes);
 }
-// The same of a buffer of `bytes` bytes that this PE does not touch, so only its begin matters.
+// The same for a buffer that this PE does not touch: checks only its first byte.
 inline void check_untouched(const char* routine, const char* argument, const void* address,
                             std::size_t bytes) {
   if (bytes != 0 && !is_symmetric(address_map, address, 1)) [[unlikely]]
     refuse_address(address_map, address, 1, routine, argument);
 }
 
-// Makes direct_map, the map of the fast paths, from address_map. Under MESHMEM_CHECK start-up gives
-// the heaps whose blocks are to be watched, and direct_map lacks the host heap, so that all its
-// addresses come here. With nullptr direct_map is the same as address_map.
+// Makes direct_map from address_map. Under MESHMEM_CHECK start-up passes the heaps whose blocks are
+// to be checked. Then direct_map lacks the host heap, so that the slow paths check its addresses.
+// With nullptr direct_map is the same as address_map.
 class SymmetricHeap;
 void watch_blocks(SymmetricHeap* host_heap, SymmetricHeap* device_heap);
 // Checks that bytes in a watched heap lie within one allocated block. Other memory is not checked.
 void check_block(const char* routine, const void* address, std::size_t bytes);
 
-// Called when direct_map does not hold the address: where the bytes are in PE `pe`, after
-// check_block(). kFar if blocks are not watched, or if the bytes are not in a mapped segment.
-// Refuses a word whose address is not a multiple of its bytes.
+// Called when direct_map does not hold the address. Calls check_block(), and returns where PE
+// `pe`'s copy is mapped here. kFar if blocks are not watched, or the bytes are not in a mapped
+// segment. With of_word, refuses an address that is not a multiple of `bytes`.
 enum class Alignment { any, of_word };
 [[gnu::cold, gnu::noinline]] std::byte* find_in_block(const char* routine, const void* address,
                                                       std::size_t bytes, int pe,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One record for both heaps, under a lock of its own.
-// Invariant: what is kept outlives no call that reads it.
+// The record, one for both heaps.
+// Invariant: `mutex` guards it.
 #include "memory/failed_allocation.hpp"
 
 #include <unistd.h>
@@ -41,7 +41,7 @@ std::optional<std::string> failed_allocation_at(const void* address) {
 
 void print_failed_allocation_at(const void* address, int pe) {
   static std::atomic_flag has_said = ATOMIC_FLAG_INIT;
-  const std::unique_lock lock(mutex, std::try_to_lock);  // this thread may already hold it
+  const std::unique_lock lock(mutex, std::try_to_lock);  // the interrupted thread may hold it
   if (!lock || reinterpret_cast<std::uintptr_t>(address) >= last_bytes) return;
   if (has_said.test_and_set()) return;
   char line[1024];

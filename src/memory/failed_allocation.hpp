@@ -12,11 +12,11 @@
 
 namespace meshmem {
 
-// Prints the reason with SHMEM_DEBUG, and keeps it.
+// Notes a failed allocation and its reason, and prints them with SHMEM_DEBUG.
 void note_failed_allocation(const char* routine, std::size_t bytes, const std::string& why);
 
-// Returns the line's text if the address would lie in a block of that allocation that begins at
-// NULL.
+// If the address is in [0, bytes) of that allocation, so most likely computed from its NULL,
+// returns the text for a line about it.
 std::optional<std::string> failed_allocation_at(const void* address);
 
 // Prints this line for an address that a kernel of PE `pe` has used, at most once in a process.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The books of blocks for memory checkers.
-// Invariant: every byte below `watched_` is either in a block or forbidden. Under the heap's lock.
+// Tells memory checkers which bytes of a heap are in blocks.
+// Invariant: each byte below `watched_` is either in a block or forbidden. Called under the heap's
+// lock.
 #include "memory/heap_watch.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kWatchedBeyond = std::size_t{16} << 20;  // the last block so far
+constexpr std::size_t kWatchedBeyond = std::size_t{16} << 20;  // bytes behind the last block so far
 
 }  // namespace
 

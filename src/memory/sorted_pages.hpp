@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered map in pages of neighbouring entries, for a million blocks and more. A call finds its
-// page by the pages' first keys, which lie together, and touches little other memory.
-// Invariant: no page is empty, and firsts_ has the first key of each. insert() makes places
-// invalid, erase() only those at or behind its own. Called by the allocator.
+// An ordered map for a million entries and more. A page holds neighbouring entries. A call finds
+// its page by an array of the pages' first keys, so it touches little memory.
+// Invariant: no page is empty, and firsts_ has the first key of each. insert() invalidates all
+// places, erase() only those at or behind its own. Called by the allocator.
 #ifndef MESHMEM_MEMORY_SORTED_PAGES_HPP_
 #define MESHMEM_MEMORY_SORTED_PAGES_HPP_
 
@@ -28,7 +28,7 @@ class SortedPages {
     std::size_t page, index;
   };
 
-  // Counts the comparisons that searches make.
+  // *comparisons counts the comparisons that searches make.
   explicit SortedPages(std::uint64_t* comparisons) : comparisons_(comparisons) {}
 
   std::size_t size() const { return size_; }
@@ -43,7 +43,7 @@ class SortedPages {
   Value& value_at(Place place) { return pages_[place.page]->values[place.index]; }
   Entry last() const { return at(previous(end())); }
 
-  Place next(Place place) const { return normal({place.page, place.index + 1}); }
+  Place next(Place place) const { return skip_page_end({place.page, place.index + 1}); }
   Place previous(Place place) const {
     if (place.index != 0) return {place.page, place.index - 1};
     return {place.page - 1, pages_[place.page - 1]->count - 1};
@@ -51,14 +51,14 @@ class SortedPages {
 
   // The first entry whose key is not less.
   Place lower_bound(const Key& key) const {
-    return pages_.empty() ? end() : normal(place_in_page(key));
+    return pages_.empty() ? end() : skip_page_end(place_in_page(key));
   }
   Place find(const Key& key) const {
     const Place place = lower_bound(key);
     return is_end(place) || key < at(place).key ? end() : place;
   }
 
-  // A key that is not there yet.
+  // Adds an entry, whose key is not there yet.
   void insert(const Key& key, const Value& value) {
     if (pages_.empty()) add_page(0, key);
     Place place = place_in_page(key);
@@ -82,7 +82,7 @@ class SortedPages {
     --size_;
     if (page.count == 0) return remove_page(place.page);
     if (place.index == 0) firsts_[place.page] = page.keys[0];
-    if (page.count < kMostEntries / 4) take_next_page(place.page);
+    if (page.count < kMostEntries / 4) merge_next_page(place.page);
   }
 
  private:
@@ -105,8 +105,8 @@ class SortedPages {
     }
   };
 
-  // How many of `n` keys in order come before the key, by a search without branches: which way it
-  // goes cannot be guessed.
+  // How many of `n` sorted keys are less than `key`. A binary search without branches, since the
+  // processor could not predict them.
   template <typename KeyAt>
   std::size_t count_before(std::size_t n, const Key& key, const KeyAt& key_at) const {
     *comparisons_ += n == 0 ? 0 : static_cast<std::uint64_t>(std::bit_width(n - 1)) + 1;
@@ -115,11 +115,11 @@ class SortedPages {
     return before + (n == 1 && key_at(before) < key);
   }
 
-  Place normal(Place place) const {
+  Place skip_page_end(Place place) const {
     return place.index < pages_[place.page]->count ? place : Place{place.page + 1, 0};
   }
 
-  // Where the key is or would be, in the page that it belongs to; at its end if it is the greatest.
+  // Where the key is or would be inserted, in the page that it belongs to; perhaps at its end.
   Place place_in_page(const Key& key) const {
     const std::size_t pages =
         count_before(pages_.size(), key, [this](std::size_t i) { return firsts_[i]; });
@@ -142,7 +142,8 @@ class SortedPages {
     firsts_.erase(firsts_.begin() + at);
   }
 
-  // Makes room for the key; where its place is then. Keys that come in order leave full pages.
+  // Splits a full page to make room for the key, and returns the key's new place. Keys that are
+  // inserted in ascending order leave full pages.
   Place split(Place place, const Key& key) {
     Page& page = *pages_[place.page];
     const bool in_order = place.page + 1 == pages_.size() && place.index == kMostEntries;
@@ -155,7 +156,7 @@ class SortedPages {
     return place.index < kept ? place : Place{place.page + 1, place.index - kept};
   }
 
-  void take_next_page(std::size_t number) {
+  void merge_next_page(std::size_t number) {
     if (number + 1 == pages_.size()) return;
     Page& page = *pages_[number];
     Page& taken = *pages_[number + 1];

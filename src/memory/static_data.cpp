@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Static data: program headers in, shared pages out.
-// Invariant: pages that the dynamic linker has made read-only (RELRO) stay as they are.
+// Finds the static data in the program headers, and maps shared pages over it.
+// Invariant: pages that the dynamic linker has made read-only (RELRO) do not change.
 #include "memory/static_data.hpp"
 
 #include <link.h>
@@ -49,9 +49,9 @@ int read_executable(dl_phdr_info* info, std::size_t, void* out) {
   return 1;
 }
 
-// Pages are read as the linker laid them out. AddressSanitizer takes what stands between two
-// variables for nobody's, also in memcpy; so these two are not checked, and volatile keeps the
-// compiler from making a memcpy of the copy.
+// These two functions read whole pages. AddressSanitizer would report the bytes between two
+// variables, also in memcpy. So it does not check these functions, and volatile keeps the compiler
+// from making the loop a memcpy.
 using Word = std::uint64_t;
 
 __attribute__((no_sanitize("address"))) bool is_zero(std::uintptr_t page) {

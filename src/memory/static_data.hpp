@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable's global and static variables, which the standard makes symmetric: found in the
-// program headers, and moved onto shared memory in place.
+// The executable's global and static variables, which the standard makes symmetric. They are found
+// in the program headers, and their pages are replaced by shared memory.
 // Invariant: no variable changes its address or its value. Called by start-up, once a process.
 #ifndef MESHMEM_MEMORY_STATIC_DATA_HPP_
 #define MESHMEM_MEMORY_STATIC_DATA_HPP_
@@ -17,8 +17,8 @@ struct PageRange {
   std::uintptr_t end = 0;
 };
 
-// The part of the executable that is writable for good (its RELRO part is not), in whole pages. The
-// pieces lie within [begin, end); a linker may leave gaps between them.
+// The part of the executable that stays writable (so without its RELRO part), in whole pages. The
+// pieces are within [begin, end); a linker may leave gaps between them.
 struct StaticData {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -30,8 +30,8 @@ struct StaticData {
 StaticData find_static_data();
 
 // Copies the variables to `copy` (a mapping of `file` at `offset`, zero so far) and maps that part
-// of the file over their old place. Another thread that writes a global variable at this very
-// moment would lose the write.
+// of the file over their old place. If another thread writes a global variable meanwhile, its write
+// may be lost.
 void move_to_shared_memory(const StaticData& data, int file, std::size_t offset, std::byte* copy);
 
 }  // namespace meshmem

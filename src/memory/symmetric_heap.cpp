@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Offsets to pointers and back, and the words for what goes wrong.
+// Turns offsets into pointers and back, and prints the messages about errors.
 // Invariant: a heap is open while the library is initialized.
 #include "memory/symmetric_heap.hpp"
 
@@ -22,7 +22,7 @@ void SymmetricHeap::open(std::byte* base, std::size_t bytes, std::size_t alignme
   if (below) watch_.open(base, bytes, *below);
 }
 
-// The thread that is about to end may have the lock.
+// Only tries to lock: the thread that ends the process may already hold the lock.
 void SymmetricHeap::put_in_core_file() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock && allocator_) madvise(base_, allocator_->end_of_blocks(), MADV_DODUMP);

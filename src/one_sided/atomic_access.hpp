@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Atomic memory operations, by type (OpenSHMEM 1.6, section 9.7): the processor's own on the peer's
-// mapped host memory, else one_sided's.
-// Invariant: each is one atomic access of the width of its type. Integers wrap, so signed types are
-// computed as unsigned ones. `Where` says the name of the routine and which PE of the world a
-// number means. Called by api/atomics.cpp; static, so that its functions become part of those that
-// call them.
+// Atomic memory operations, by type (OpenSHMEM 1.6, section 9.7). On host memory that is mapped
+// here they are the processor's own; else one_sided.hpp executes them.
+// Invariant: each is one atomic access of its type's width. Integers wrap, so signed types are
+// computed as unsigned ones. `Where` knows the routine's name, and the world PE for a PE number.
+// Called by api/atomics.cpp. The functions are static so that they are inlined there.
 #ifndef MESHMEM_ONE_SIDED_ATOMIC_ACCESS_HPP_
 #define MESHMEM_ONE_SIDED_ATOMIC_ACCESS_HPP_
 
@@ -33,7 +32,7 @@ static E from_word(Word<E> word) {
   return std::bit_cast<E>(word);
 }
 
-// One atomic at its place: the processor's own in host memory, else a kernel's.
+// Executes one atomic on PE `pe`: by host(word) if the word is mapped here, else by one_sided.
 template <typename E, typename Where, typename Host>
 [[gnu::always_inline]] static inline Word<E> apply(Where where, const E* address, int pe,
                                                    const Host& host, device::AtomicOp op,
@@ -51,10 +50,11 @@ template <typename E, typename Where, typename Host>
   return host(reinterpret_cast<Word<E>*>(there));
 }
 
-// Acquire and release: programs build locks and queues of these; on x86-64 it costs nothing.
-// Programs wait by fetches in a loop, most of them of a word of their own; those that also change
-// the word are not for that. To count costs a nanosecond, which fetches from others pay only where
-// PEs share cores.
+// Atomics acquire and release, since programs build locks and queues of them; on x86-64 this costs
+// nothing.
+// Programs also wait by fetches in a loop, mostly of a word of their own PE. note_fetch() counts
+// them, so that a loop yields the core. It costs a nanosecond, so fetches from other PEs call it
+// only if PEs share cores. Atomics that change the word are not used for waiting.
 template <typename E, typename Where>
 static E atomic_fetch(Where where, const E* source, int pe) {
   const auto look = [source](auto* word) {
@@ -85,8 +85,8 @@ static E atomic_compare_swap(Where where, E* dest, E cond, E value, int pe) {
       apply(where, dest, pe, swap, device::AtomicOp::compare_swap, to_word(value), to_word(cond)));
 }
 
-// The others in two forms, of which one returns the value before: what the processor calls the
-// operation, and what kernels do.
+// The other operations: FETCHING returns the value before, PLAIN returns nothing. `builtin`
+// executes the operation on this processor, and device::AtomicOp::kernel_op names it elsewhere.
 #define FETCHING(name, builtin, kernel_op)                                            \
   template <typename E, typename Where>                                               \
   static E name(Where where, E* dest, E value, int pe) {                              \
@@ -126,7 +126,7 @@ static void atomic_inc(Where where, E* dest, int pe) {
   atomic_add(where, dest, E{1}, pe);
 }
 
-// The nonblocking forms fetch into memory, and are complete when they return.
+// The nonblocking forms store the value at `fetch`, and are complete when they return.
 template <typename E>
 static void deliver(const char* routine, E* fetch, E value) {
   if (may_be_on_device(fetch)) [[unlikely]]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blocks that a strided put or get moves. Invariant: at least one block, and no span that
-// overflows: the maker has checked it.
+// The blocks that a strided put or get moves. Invariant: there is at least one block, and no span
+// overflows; the code that makes a Blocks checks both.
 #ifndef MESHMEM_ONE_SIDED_BLOCKS_HPP_
 #define MESHMEM_ONE_SIDED_BLOCKS_HPP_
 
@@ -9,7 +9,8 @@
 
 namespace meshmem::one_sided {
 
-// Blocks at strides, both in bytes.
+// `count` blocks of `bytes` bytes. A stride is the distance in bytes between the beginnings of
+// neighbouring blocks.
 struct Blocks {
   std::size_t bytes;
   std::size_t count;

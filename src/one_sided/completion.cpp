@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completion of what is under way on streams and on the transport.
-// Invariant: what another thread issues meanwhile is not counted as done.
+// Completes and orders what is under way on streams and on the transport.
+// Invariant: operations that another thread issues meanwhile do not count as completed.
 #include "one_sided/completion.hpp"
 
 #include "gpu/device_transfer.hpp"
@@ -13,7 +13,7 @@ void complete_pending(const char* routine) {
   std::uint64_t issued = pending_work.issued.load(std::memory_order_acquire);
   if (const CompleteKernels complete = complete_kernels.load(std::memory_order_acquire)) {
     complete(routine);
-    --issued;  // so that quiet asks the next time, too
+    --issued;  // see complete_kernels: the next quiet must ask too
   }
   device_transfer().complete(routine);
   if (Transport* const network = transport()) network->complete();

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fence and quiet over all ways that data takes: the processor's stores, the streams, the
-// transport.
-// Invariant: a program that has put nothing to or from device memory or a far PE pays for one
-// comparison beside the processor's fence. Called by the API wherever the standard completes or
-// orders.
+// fence and quiet for the processor's stores, the streams and the transport.
+// Invariant: a program that uses neither device memory nor far PEs pays for one comparison beside
+// the processor's fence. Called by the API wherever the standard completes or orders operations.
 #ifndef MESHMEM_ONE_SIDED_COMPLETION_HPP_
 #define MESHMEM_ONE_SIDED_COMPLETION_HPP_
 
@@ -13,15 +11,18 @@
 
 namespace meshmem {
 
+// Returns when what is under way on streams and the transport is complete.
 [[gnu::cold, gnu::noinline]] void complete_pending(const char* routine);
-// Also waits for the work that the device has been given.
+// Completes what is under way on streams, and orders what is under way on the transport.
 [[gnu::cold, gnu::noinline]] void order_pending(const char* routine);
 
+// A quiet.
 inline void complete_transfers(const char* routine) {
   if (pending_work.is_under_way()) [[unlikely]]
     complete_pending(routine);
   complete_stores();
 }
+// A fence.
 inline void order_transfers(const char* routine) {
   if (pending_work.is_under_way()) [[unlikely]]
     order_pending(routine);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of all contiguous puts and gets. Invariant: what is not plain host memory on both ends
-// leaves by one cold branch.
+// The bodies of all contiguous puts and gets. Invariant: one cold branch handles all transfers that
+// are not between host memory mapped here.
 #include "one_sided/contiguous.hpp"
 
 #include "base/machine/copy_bytes.hpp"

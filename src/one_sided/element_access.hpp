@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts and gets of elements, also at strides, and of signals with them, by type (OpenSHMEM 1.6,
-// sections 9.6 and 9.8): loads and stores through the mapping of the peer.
-// Invariant: one load and one store move an aligned element of 1, 2, 4 or 8 bytes that is moved
-// alone. So a waiting PE never sees half of it. `Where` says the name of the routine and which PE
-// of the world a number means. Called by api/rma.cpp; static, so that its functions become part of
-// those that call them.
+// Puts, gets, strided puts and gets, and puts with a signal, by type (OpenSHMEM 1.6, sections 9.6
+// and 9.8). They load from and store to the peer's memory, which is mapped here.
+// Invariant: a single aligned element of 1, 2, 4 or 8 bytes is moved by one load and one store, so
+// a waiting PE never sees half of it. `Where` knows the routine's name, and the world PE for a PE
+// number. Called by api/rma.cpp. The functions are static so that they are inlined there.
 #ifndef MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_
 #define MESHMEM_ONE_SIDED_ELEMENT_ACCESS_HPP_
 
@@ -23,8 +22,9 @@
 
 namespace meshmem {
 
-// Bytes of `nelems` elements, of which none has been lost: the product's overflow, read as signed,
-// says so in one instruction. A negative number is longer than every segment.
+// The bytes of `nelems` elements. Refuses a count whose signed product overflows, which one
+// instruction tells. A negative product is longer than every segment, so its address is refused
+// later.
 template <typename E>
 [[gnu::always_inline]] static inline std::size_t bytes_to_move(const char* routine,
                                                                std::size_t nelems) {
@@ -57,7 +57,7 @@ static void get_nbi(Where where, void* dest, const void* source, std::size_t nel
                 where.world_pe(pe));
 }
 
-// By value, so that nothing of p and g needs a place on the stack.
+// These take and return the value itself, so that the fast paths of p and g use no stack.
 template <typename E>
 [[gnu::cold, gnu::noinline]] static void cold_p(const char* routine, E* dest, E value, int pe) {
   one_sided::put(routine, dest, &value, sizeof(E), pe);
@@ -100,14 +100,15 @@ template <typename E, typename Where>
   return value;
 }
 
-// A store of the processor would overtake data that a stream or the transport still holds. A signal
-// in device memory has its place behind them on the stream.
-[[gnu::cold, gnu::noinline]] static void let_data_go_first(const char* routine,
-                                                           const std::uint64_t* sig_addr) {
+// Orders the data of a put before its signal. The processor's store of a signal could overtake data
+// that is still on a stream or in the transport. A signal in device memory is stored on the stream,
+// so it cannot.
+[[gnu::cold, gnu::noinline]] static void order_data_before_signal(const char* routine,
+                                                                  const std::uint64_t* sig_addr) {
   if (is_in_segment(address_map, sig_addr, sizeof *sig_addr)) order_transfers(routine);
 }
 
-// In one message where the PE is far.
+// Puts data and signal in one message if the PE is far. Otherwise does nothing and returns false.
 template <typename Where>
 [[gnu::cold, gnu::noinline]] static bool try_put_signal_far(Where where, void* dest,
                                                             const void* source, std::size_t bytes,
@@ -128,7 +129,7 @@ static void put_signal(Where where, void* dest, const void* source, std::size_t 
     return;
   put<E>(where, dest, source, nelems, pe);
   if (pending_work.is_under_way()) [[unlikely]]
-    let_data_go_first(where.routine, sig_addr);
+    order_data_before_signal(where.routine, sig_addr);
   update_signal(where, sig_addr, signal, sig_op, pe);
 }
 template <typename E, typename Where>
@@ -137,9 +138,9 @@ static void put_signal_nbi(Where where, void* dest, const void* source, std::siz
   put_signal<E>(where, dest, source, nelems, sig_addr, signal, sig_op, pe);
 }
 
-// ---- Blocks at strides. The whole span of the symmetric end lies in one segment.
+// ---- Blocks at strides. The whole span at the remote PE must lie in one segment.
 
-// Blocks of `bsize` elements; strides in elements.
+// Copies blocks of `bsize` elements; strides are in elements.
 template <typename E>
 static void copy_blocks(E* dest, std::ptrdiff_t dest_stride, const E* source,
                         std::ptrdiff_t source_stride, std::size_t bsize, std::size_t nblocks) {
@@ -162,7 +163,8 @@ static one_sided::Blocks blocks_of(const char* routine, std::ptrdiff_t dst, std:
   return {bsize * sizeof(E), nblocks, dst * kElem, sst * kElem};
 }
 
-// From the first block to the end of the last, `stride` elements apart, in symmetric memory.
+// The bytes from the first block to the end of the last, which begin `stride` elements apart.
+// `name`: the standard's name for the stride.
 template <typename E>
 static std::size_t span_of(const char* routine, const char* name, std::ptrdiff_t stride,
                            std::size_t bsize, std::size_t nblocks) {

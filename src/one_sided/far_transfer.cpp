@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Far places, and the pieces in which device memory of this PE goes there. Invariant: who looks
-// whether an address is device memory asks a driver only where nothing cheaper tells.
+// Finds far places, and stages this PE's device memory in pieces. Invariant: the driver is asked
+// whether an address is device memory only if no cheaper test tells.
 #include "one_sided/far_transfer.hpp"
 
 #include <algorithm>
@@ -17,40 +17,41 @@ namespace {
 
 using one_sided::Blocks;
 
-RemotePlace moved(RemotePlace place, std::size_t bytes) {
+RemotePlace shifted(RemotePlace place, std::size_t bytes) {
   place.offset += bytes;
   return place;
 }
-RemotePlace moved(RemotePlace place, std::ptrdiff_t bytes) {
-  return moved(place, static_cast<std::size_t>(bytes));
+RemotePlace shifted(RemotePlace place, std::ptrdiff_t bytes) {
+  return shifted(place, static_cast<std::size_t>(bytes));
 }
 
-// Values come from the stack, which nobody has to be asked about.
+// True near the caller's stack frame. Single values are there, and it is never device memory.
 bool is_on_stack(const void* address) {
-  constexpr std::uintptr_t kNear = 4096;
+  constexpr std::uintptr_t kStackReach = 4096;
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  return reinterpret_cast<std::uintptr_t>(address) - here < kNear;
+  return reinterpret_cast<std::uintptr_t>(address) - here < kStackReach;
 }
 
-// Memory of this PE that the transport cannot read and write itself: symmetric or not.
-bool is_unknown_to_transport(const void* address) {
+// True for device memory of this PE, symmetric or not.
+bool transport_cannot_reach(const void* address) {
   if (!device_transfer().is_open() || is_on_stack(address)) return false;
   if (is_in_segment(address_map, address, 1)) return false;
   return is_on_device(address) || is_device_memory(address);
 }
 
-// Whether this PE stages its end. The PE at the other end stages its own.
+// True if this PE has to stage its end. The other PE stages its own end.
 bool needs_staging(const char* routine, const RemotePlace& there, const void* address) {
-  const bool is_staged_here = is_unknown_to_transport(address);
+  const bool is_staged_here = transport_cannot_reach(address);
   if (is_staged_here || there.segment == RemoteSegment::device)
     note_slow_way(SlowWay::transfer_through_host, routine);
   return is_staged_here;
 }
 
-// Blocks between memory of the device and a page of a lane, where they lie side by side:
-// packed(page, first, count) is called for as many as the page holds. False: a block is too long.
+// Moves blocks through the pinned page of a device lane, in which they lie side by side. Calls
+// packed(page, first, count) for as many blocks as the page holds at once. False, and nothing is
+// done: fewer than two blocks fit.
 template <typename Packed>
-bool in_pages(const Blocks& blocks, const Packed& packed) {
+bool for_each_page(const Blocks& blocks, const Packed& packed) {
   const std::size_t most = DeviceLane::kPinnedBytes / blocks.bytes;
   if (most < 2) return false;
   const DeviceTransfer::Lane lane = device_transfer().lane();
@@ -63,15 +64,15 @@ bool in_pages(const Blocks& blocks, const Packed& packed) {
 void put_each(const RemotePlace& dest, const std::byte* source, const Blocks& blocks) {
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
-    transport()->put(moved(dest, index * blocks.dest_stride), source + index * blocks.source_stride,
-                     blocks.bytes);
+    transport()->put(shifted(dest, index * blocks.dest_stride),
+                     source + index * blocks.source_stride, blocks.bytes);
   }
 }
 void get_each(std::byte* dest, const RemotePlace& source, const Blocks& blocks) {
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
-    transport()->get(dest + index * blocks.dest_stride, moved(source, index * blocks.source_stride),
-                     blocks.bytes);
+    transport()->get(dest + index * blocks.dest_stride,
+                     shifted(source, index * blocks.source_stride), blocks.bytes);
   }
 }
 
@@ -98,7 +99,7 @@ void put(const char* routine, const RemotePlace& dest, const void* source, std::
     return returns == Returns::at_once ? transport()->put_nbi(dest, source, bytes)
                                        : transport()->put(dest, source, bytes);
   const auto send = [&](std::byte* piece, std::size_t offset, std::size_t length) {
-    transport()->put(moved(dest, offset), piece, length);
+    transport()->put(shifted(dest, offset), piece, length);
   };
   device_transfer().copy_out(source, bytes, send, routine);
 }
@@ -109,21 +110,21 @@ void get(const char* routine, void* dest, const RemotePlace& source, std::size_t
     return fills == Fills::later ? transport()->get_nbi(dest, source, bytes)
                                  : transport()->get(dest, source, bytes);
   const auto fill = [&](std::byte* piece, std::size_t offset, std::size_t length) {
-    transport()->get(piece, moved(source, offset), length);
+    transport()->get(piece, shifted(source, offset), length);
   };
   device_transfer().copy_in(dest, bytes, fill, routine);
 }
 
-// The signal goes with the last piece.
+// Sends the signal with the last piece.
 void put_signal(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
                 const SignalUpdate& signal) {
   if (bytes == 0 || !needs_staging(routine, dest, source))
     return transport()->put_signal(dest, source, bytes, signal);
   const auto send = [&](std::byte* piece, std::size_t offset, std::size_t length) {
     if (offset + length == bytes)
-      transport()->put_signal(moved(dest, offset), piece, length, signal);
+      transport()->put_signal(shifted(dest, offset), piece, length, signal);
     else
-      transport()->put(moved(dest, offset), piece, length);
+      transport()->put(shifted(dest, offset), piece, length);
   };
   device_transfer().copy_out(source, bytes, send, routine);
 }
@@ -137,13 +138,13 @@ void put_blocks(const char* routine, const RemotePlace& dest, const void* source
     device_transfer().copy_strided({page, side_by_side, from + first * blocks.source_stride,
                                     blocks.source_stride, blocks.bytes, count},
                                    routine);
-    put_each(moved(dest, first * blocks.dest_stride), page,
+    put_each(shifted(dest, first * blocks.dest_stride), page,
              {blocks.bytes, count, blocks.dest_stride, side_by_side});
   };
-  if (in_pages(blocks, put_page)) return;
+  if (for_each_page(blocks, put_page)) return;
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
-    put(routine, moved(dest, index * blocks.dest_stride), from + index * blocks.source_stride,
+    put(routine, shifted(dest, index * blocks.dest_stride), from + index * blocks.source_stride,
         blocks.bytes, Returns::when_source_is_free);
   }
 }
@@ -153,16 +154,16 @@ void get_blocks(const char* routine, void* dest, const RemotePlace& source, cons
   if (!needs_staging(routine, source, dest)) return get_each(to, source, blocks);
   const auto side_by_side = static_cast<std::ptrdiff_t>(blocks.bytes);
   const auto get_page = [&](std::byte* page, std::ptrdiff_t first, std::size_t count) {
-    get_each(page, moved(source, first * blocks.source_stride),
+    get_each(page, shifted(source, first * blocks.source_stride),
              {blocks.bytes, count, side_by_side, blocks.source_stride});
     device_transfer().copy_strided({to + first * blocks.dest_stride, blocks.dest_stride, page,
                                     side_by_side, blocks.bytes, count},
                                    routine);
   };
-  if (in_pages(blocks, get_page)) return;
+  if (for_each_page(blocks, get_page)) return;
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
-    get(routine, to + index * blocks.dest_stride, moved(source, index * blocks.source_stride),
+    get(routine, to + index * blocks.dest_stride, shifted(source, index * blocks.source_stride),
         blocks.bytes, Fills::when_it_returns);
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts and gets to far PEs whose end on this PE may be device memory. It passes through pinned
-// memory of the host: one piece is copied while another is on the network.
-// Invariant: as Transport's, but that a nonblocking transfer of device memory is done when it
+// Puts to and gets from far PEs. This PE's end may be device memory. Its data is staged through
+// pinned memory: one piece is copied while another is on the network.
+// Invariant: as Transport's, but a nonblocking transfer of device memory here is done when it
 // returns. Called by one_sided.cpp.
 #ifndef MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_
 #define MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_
@@ -15,13 +15,15 @@
 
 namespace meshmem::far {
 
-// The place of a far PE's copy; nullopt where the PE is near, or the address not symmetric.
+// The place of a far PE's copy; nullopt if the PE is near or the address is not symmetric.
 std::optional<RemotePlace> find(const char* routine, const void* address, std::size_t bytes,
                                 int pe);
 
+// When put() returns: when the source may be used again, or at once (a nonblocking put).
 enum class Returns { when_source_is_free, at_once };
 void put(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
          Returns returns);
+// When get() has filled dest: when it returns, or only after quiet (a nonblocking get).
 enum class Fills { when_it_returns, later };
 void get(const char* routine, void* dest, const RemotePlace& source, std::size_t bytes,
          Fills fills);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts, gets, signals and atomics with an end in device memory, or to a far PE by the transport.
-// Invariant: the processor stores small data from host memory where it may. Else a kernel stores it
-// as a value, so that the call need not wait. Everything else is a copy in the order of the stream.
+// Invariant: small data from host memory is stored by the processor if it can reach the dest. Else
+// the kernel that stores it gets it as an argument, so that the call need not wait. Other data is
+// copied on the stream, in its order.
 #include "one_sided/one_sided.hpp"
 
 #include <bit>
@@ -22,31 +23,32 @@ namespace {
 
 using one_sided::Blocks;
 
+// One end of a copy.
 struct End {
   DevicePlace place;
   bool on_device;
   std::byte* address() const { return place.address; }
 };
 
-End far_end(const char* routine, const void* address, std::size_t bytes, int pe) {
+End remote_end(const char* routine, const void* address, std::size_t bytes, int pe) {
   check_block(routine, address, bytes);
   if (std::byte* there = find_copy(address_map, address, bytes, pe); is_mapped(there))
     return {{there}, false};
   return {translate_on_device(address_map, address, bytes, pe, routine), true};
 }
 
-End near_end(const void* address) {
+End local_end(const void* address) {
   auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
   return {{here, device_transfer().device(), true}, is_on_device(address)};
 }
 
-// Moved by one store or load of a kernel.
+// True if one store or load of a kernel moves it.
 bool is_element(const End& end, std::size_t bytes) {
   return end.on_device && bytes <= 8 && std::has_single_bit(bytes) &&
          reinterpret_cast<std::uintptr_t>(end.address()) % bytes == 0;
 }
 
-// Says how far the copy is when it returns.
+// How far a copy has come when copy() returns.
 enum class Until { issued, source_is_free, done };
 
 void copy(const char* routine, const End& to, const End& from, std::size_t bytes, Until until) {
@@ -55,7 +57,7 @@ void copy(const char* routine, const End& to, const End& from, std::size_t bytes
     copy_bytes(to.address(), from.address(), bytes);
   } else if (!from.on_device && until != Until::done &&
              device.try_store(to.address(), from.address(), bytes)) {
-    return;  // fence and quiet complete it
+    return;  // a fence or quiet completes it
   } else if (is_element(to, bytes) && !from.on_device && until != Until::done) {
     if (!host_stores().holds(to.address(), bytes)) note_slow_way(SlowWay::store_by_kernel, routine);
     device.issue_store(to.place, from.address(), bytes);
@@ -79,8 +81,8 @@ void unpack(std::byte* to, std::ptrdiff_t stride, const std::byte* from, std::si
   for (std::size_t i = 0; i < count; ++i, to += stride) copy_bytes(to, from + i * bytes, bytes);
 }
 
-// A kernel reaches device memory and pinned memory, so blocks of other host memory go through a
-// pinned page.
+// Copies blocks between device and host memory. A kernel reaches only device memory and pinned
+// memory, so the blocks pass through a pinned page.
 void copy_packed(const char* routine, const End& to, const End& from, const Blocks& blocks) {
   DeviceTransfer& device = device_transfer();
   const DeviceTransfer::Lane lane = device.lane();
@@ -104,7 +106,7 @@ void copy_packed(const char* routine, const End& to, const End& from, const Bloc
 }
 
 void copy_blocks(const char* routine, const End& to, const End& from, const Blocks& blocks) {
-  constexpr std::size_t kLargeBlock = 4096;  // worth a copy of its own
+  constexpr std::size_t kLargeBlock = 4096;  // bytes; from here on each block is a copy of its own
   DeviceTransfer& device = device_transfer();
   const bool all_on_device = to.on_device && from.on_device;
   const bool for_kernels =
@@ -138,33 +140,36 @@ namespace one_sided {
 void put(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, dest, bytes, pe))
     return far::put(routine, *there, source, bytes, far::Returns::when_source_is_free);
-  copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::source_is_free);
+  copy(routine, remote_end(routine, dest, bytes, pe), local_end(source), bytes,
+       Until::source_is_free);
 }
 void get(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, source, bytes, pe))
     return far::get(routine, dest, *there, bytes, far::Fills::when_it_returns);
-  copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::done);
+  copy(routine, local_end(dest), remote_end(routine, source, bytes, pe), bytes, Until::done);
 }
 void put_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, dest, bytes, pe))
     return far::put(routine, *there, source, bytes, far::Returns::at_once);
-  copy(routine, far_end(routine, dest, bytes, pe), near_end(source), bytes, Until::issued);
+  copy(routine, remote_end(routine, dest, bytes, pe), local_end(source), bytes, Until::issued);
 }
 void get_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, source, bytes, pe))
     return far::get(routine, dest, *there, bytes, far::Fills::later);
-  copy(routine, near_end(dest), far_end(routine, source, bytes, pe), bytes, Until::issued);
+  copy(routine, local_end(dest), remote_end(routine, source, bytes, pe), bytes, Until::issued);
 }
 
 void put_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
   if (const auto there = far::find(routine, dest, blocks.dest_span(), pe))
     return far::put_blocks(routine, *there, source, blocks);
-  copy_blocks(routine, far_end(routine, dest, blocks.dest_span(), pe), near_end(source), blocks);
+  copy_blocks(routine, remote_end(routine, dest, blocks.dest_span(), pe), local_end(source),
+              blocks);
 }
 void get_blocks(const char* routine, void* dest, const void* source, const Blocks& blocks, int pe) {
   if (const auto there = far::find(routine, source, blocks.source_span(), pe))
     return far::get_blocks(routine, dest, *there, blocks);
-  copy_blocks(routine, near_end(dest), far_end(routine, source, blocks.source_span(), pe), blocks);
+  copy_blocks(routine, local_end(dest), remote_end(routine, source, blocks.source_span(), pe),
+              blocks);
 }
 
 void signal(const char* routine, std::uint64_t* sig_addr, std::uint64_t value, int sig_op, int pe) {
@@ -182,7 +187,7 @@ bool try_put_signal(const char* routine, void* dest, const void* source, std::si
                     const Signal& signal, int pe) {
   const auto far_signal = far::find(routine, signal.address, sizeof *signal.address, pe);
   if (!far_signal) return false;
-  RemotePlace to = *far_signal;  // of no data, any place
+  RemotePlace to = *far_signal;  // without data any valid place will do
   if (bytes > 0) {
     const auto there = far::find(routine, dest, bytes, pe);
     if (!there) return false;
@@ -217,10 +222,11 @@ void fetch_nbi(const char* routine, const void* address, const AtomicRequest& re
 
 }  // namespace one_sided
 
-// A collective's, for which a kernel may wait that fills the device: so an element is copied, too.
+// Collectives call this. A kernel that fills the device may be waiting for the collective, so no
+// other kernel could run: an element is copied too, instead of loaded by a kernel.
 void copy_local(const char* routine, void* dest, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
-  const End to = near_end(dest), from = near_end(source);
+  const End to = local_end(dest), from = local_end(source);
   if (!is_element(from, bytes) || to.on_device) return copy(routine, to, from, bytes, Until::done);
   const DeviceTransfer::Lane lane = device_transfer().lane();
   device_transfer().copy(lane->pinned(), from.address(), bytes, routine);
@@ -232,7 +238,7 @@ void copy_local_blocks(const char* routine, void* dest, const void* source, cons
   if (is_dense || blocks.count == 1)
     copy_local(routine, dest, source, blocks.bytes * blocks.count);
   else if (blocks.bytes > 0 && blocks.count > 0)
-    copy_blocks(routine, near_end(dest), near_end(source), blocks);
+    copy_blocks(routine, local_end(dest), local_end(source), blocks);
 }
 
 }  // namespace meshmem

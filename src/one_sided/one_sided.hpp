@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets, signals and atomics that the fast path does not do by itself: an end is in device
-// memory, or a check is on. Each finds where both ends are, and chooses the processor or a stream.
-// Invariant: a remote address that is not symmetric ends the job with a line of the address map;
-// any local address is taken. Called by api/ and by the collectives by messages.
+// Puts, gets, signals and atomics that the fast path does not handle: an end is in device memory,
+// the PE is far, or MESHMEM_CHECK is on. Each finds where both ends are, and uses the processor, a
+// stream or the transport.
+// Invariant: a remote address that is not symmetric ends the job with a line; a local address may
+// be any. Called by api/, the proxy and the collectives by messages.
 #ifndef MESHMEM_ONE_SIDED_ONE_SIDED_HPP_
 #define MESHMEM_ONE_SIDED_ONE_SIDED_HPP_
 
@@ -15,13 +16,13 @@
 
 namespace meshmem::one_sided {
 
-// The source of a put may be used again when it returns; a get's dest is filled. `pe` is a world PE
-// in range, bytes are not 0.
+// In all functions here, `pe` is a world PE in range, and `bytes` is not 0 unless noted. When put()
+// returns, the source may be used again. When get() returns, dest is filled.
 [[gnu::cold, gnu::noinline]] void put(const char* routine, void* dest, const void* source,
                                       std::size_t bytes, int pe);
 [[gnu::cold, gnu::noinline]] void get(const char* routine, void* dest, const void* source,
                                       std::size_t bytes, int pe);
-// Complete only after quiet.
+// These are complete only after quiet.
 [[gnu::cold, gnu::noinline]] void put_nbi(const char* routine, void* dest, const void* source,
                                           std::size_t bytes, int pe);
 [[gnu::cold, gnu::noinline]] void get_nbi(const char* routine, void* dest, const void* source,
@@ -40,8 +41,8 @@ struct Signal {
   std::uint64_t value;
   int op;
 };
-// The data and then the signal, to a far PE. False: nothing is done, since the PE is near or an
-// address not symmetric.
+// Puts the data and then the signal to a far PE; `bytes` may be 0. False, and nothing is done: the
+// PE is near, or an address is not symmetric.
 [[gnu::cold, gnu::noinline]] bool try_put_signal(const char* routine, void* dest,
                                                  const void* source, std::size_t bytes,
                                                  const Signal& signal, int pe);
@@ -49,7 +50,7 @@ struct Signal {
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
                                                   const AtomicRequest& request, int pe);
 
-// One that fetches; *before is filled when what was issued is complete.
+// A fetching atomic; *before has the value before after quiet.
 [[gnu::cold, gnu::noinline]] void fetch_nbi(const char* routine, const void* address,
                                             const AtomicRequest& request, int pe,
                                             std::uint64_t* before);
@@ -58,7 +59,7 @@ struct Signal {
 
 namespace meshmem {
 
-// Between two addresses of this PE; done when it returns.
+// Copy between two addresses of this PE, in host or device memory. Done when they return.
 void copy_local(const char* routine, void* dest, const void* source, std::size_t bytes);
 void copy_local_blocks(const char* routine, void* dest, const void* source,
                        const one_sided::Blocks& blocks);

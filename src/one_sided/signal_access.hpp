@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The update of a signal of a PE (OpenSHMEM 1.6, section 9.8): a store or an atomic through the
-// mapping of the peer. Invariant: `Where` says the name of the routine and which PE of the world a
-// number means. Called by api/wait.cpp and by puts with a signal.
+// Updates a signal of a PE (OpenSHMEM 1.6, section 9.8). If it is mapped here, by a store or an
+// atomic of this processor. Invariant: `Where` knows the routine's name, and the world PE for a PE
+// number. Called by api/wait.cpp and by puts with a signal.
 #ifndef MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_
 #define MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_
 
@@ -22,7 +22,7 @@ inline void check_signal_op(const char* routine, int sig_op) {
     fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", routine, sig_op);
 }
 
-// Release: publishes the data of the same call to whoever waits for the signal.
+// Release: publishes the data of the same call to the PE that waits for the signal.
 template <typename Where>
 inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t value, int sig_op,
                           int pe) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands become calls of one_sided; what is to be told later stands behind marks of the
-// transport. Invariant: a ring that is empty is looked at often for a while after the last command,
-// then ever more rarely; a GPU cannot ring a bell.
+// Executes commands by calls of one_sided. Marks of the transport tell when they are done.
+// Invariant: the thread polls an empty ring often for a while after the last command, and then more
+// and more rarely, since a GPU cannot wake a thread.
 #include "proxy/proxy.hpp"
 
 #include <fmt/format.h>
@@ -25,22 +25,23 @@ using device::ProxyOp;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Most commands taken before publishing results and tickets.
+// The most commands that are taken before results and tickets are published.
 constexpr int kMostAtOnce = 256;
-// Some microseconds. The transport's own thread takes in messages where others do not for longer
-// than that; then the two take turns with its lock, at 1 to 3 us for each command.
+// will_progress() is called once for this many commands, so every few microseconds. With longer
+// pauses the network's own thread would take in messages. Both would compete for the transport's
+// lock, which costs 1 to 3 us for each command.
 constexpr int kCommandsPerSign = 16;
-// A mark sends what waits to be combined: with few of them under way much is.
+// A mark sends the records that wait to be combined. With few marks under way, many are combined.
 constexpr std::size_t kMostMarks = 2;
 
-// How long after the last command it polls, and naps for short.
+// How long after the last command the thread polls without naps, and then with short naps.
 constexpr milliseconds kPolls{2}, kNapsShort{1000};
 constexpr microseconds kShortNap{50}, kLongNap{1000};
 constexpr microseconds kPausesBesideCollectives{20};
 
-Proxy* awake;  // there is one in a process
+Proxy* woken_proxy;  // for complete_kernels; a process has at most one proxy
 
-// They stand where other callers name their routine: a command says only what is to be done.
+// The names of routines for messages. A command does not say which routine it came from.
 constexpr const char* kPut = "a put in a kernel or on a stream";
 constexpr const char* kGet = "a get in a kernel or on a stream";
 constexpr const char* kPutBlocks = "a strided put in a kernel or on a stream";
@@ -115,7 +116,7 @@ void Proxy::start(const ProxyMemory& memory, Collective collective) {
   reader_.emplace(memory);
   collective_ = std::move(collective);
   completed_ = last_issued_ = 0;
-  stops_ = is_wanted_ = false;
+  stops_ = is_awake_ = false;
   thread_ = start_thread("that serves kernels", [this] { run(); });
 }
 
@@ -123,19 +124,19 @@ void Proxy::stop() {
   if (!thread_.joinable()) return;
   complete_kernels.store(nullptr, std::memory_order_release);
   stops_.store(true, std::memory_order_release);
-  is_wanted_.store(true, std::memory_order_release);
-  is_wanted_.notify_all();
+  is_awake_.store(true, std::memory_order_release);
+  is_awake_.notify_all();
   thread_.join();
 }
 
 void Proxy::wake() {
-  if (!is_wanted_.exchange(true, std::memory_order_acq_rel)) {
-    awake = this;
-    complete_kernels.store([](const char* routine) { awake->complete(routine); },
+  if (!is_awake_.exchange(true, std::memory_order_acq_rel)) {
+    woken_proxy = this;
+    complete_kernels.store([](const char* routine) { woken_proxy->complete(routine); },
                            std::memory_order_release);
     pending_work.count_issued();
   }
-  is_wanted_.notify_all();
+  is_awake_.notify_all();
 }
 
 void Proxy::complete(const char* routine) {
@@ -153,7 +154,7 @@ void Proxy::abandon() {
 
 void Proxy::run() {
   pthread_setname_np(pthread_self(), "meshmem proxy");
-  is_wanted_.wait(false, std::memory_order_acquire);
+  is_awake_.wait(false, std::memory_order_acquire);
   last_work_ = Clock::now() - kNapsShort;
   while (!is_abandoned_.load(std::memory_order_acquire)) {
     if (serve()) {
@@ -165,7 +166,7 @@ void Proxy::run() {
   }
 }
 
-// All that is there now. Whether there was anything.
+// Executes all commands that are there, and finishes the marks that are done.
 bool Proxy::serve() {
   OwnWorkSpan span(OwnWork::serve_kernels);
   const std::uint64_t before = reader_->taken();
@@ -175,22 +176,22 @@ bool Proxy::serve() {
   return any;
 }
 
-// Where cores are short, others run between two looks. While kernels are about, this thread takes
-// in messages: a kernel that waits for a flag of another machine cannot, and the transport's own
-// thread would have to be woken first.
+// Pauses before the next poll: spins, yields the core or sleeps, by how long ago the last command
+// was. Soon after a command this thread also takes in messages: a kernel that waits for a flag from
+// another machine cannot, and waking the transport's own thread would take longer.
 void Proxy::nap() {
   const auto idle = Clock::now() - last_work_;
   const bool has_core = wait_policy.polls > 1;
   if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200))) {
-    if (marks_.empty()) make_progress();  // a mark's look has
+    if (marks_.empty()) make_progress();  // CompletionMark::is_done() has done it
     // Kernels that are threads of this process need cores too.
     return has_core && !kDevicesAreProcessors && idle < microseconds(20) ? relax() : yield_core();
   }
   std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
 }
 
-// A thread that runs a collective takes messages in too, and would wait for the lock at each of its
-// looks.
+// Less often while other threads run collectives. They take in messages too, and would wait for the
+// transport's lock at each poll.
 void Proxy::make_progress() {
   if (n_collectives_.load(std::memory_order_relaxed) > 0) {
     const auto now = Clock::now();
@@ -202,9 +203,9 @@ void Proxy::make_progress() {
 
 bool Proxy::step() {
   const bool took = take_commands();
-  const bool told = look_at_marks();
-  // More may come at once, and would go with what is there. But somebody waits while others never
-  // pause.
+  const bool finished = finish_first_mark();
+  // Make no mark while more commands come at once, so that one mark covers them too. But make one
+  // after kMostAtOnce commands, since a kernel may wait while others never pause.
   const std::uint64_t marked = marks_.empty() ? completed_ : marks_.back().taken;
   const std::uint64_t unmarked = reader_->taken() - marked;
   if (unmarked > 0 && (!took || unmarked >= kMostAtOnce) && marks_.size() < kMostMarks) {
@@ -212,7 +213,7 @@ bool Proxy::step() {
     n_marked_ = pending_.size();
     return true;
   }
-  return took || told;
+  return took || finished;
 }
 
 bool Proxy::take_commands() {
@@ -246,8 +247,8 @@ void Proxy::execute(const ProxyCommand& command) {
   }
 }
 
-// A stream's is a quiet of all that the stream has done before, whichever wave handed it over. A
-// group of a kernel has seen to its own.
+// A collective on a stream begins with a quiet of the commands before it, from whatever wave. A
+// group in a kernel has done its own quiet.
 void Proxy::begin_collective(const ProxyCommand& command) {
   n_collectives_.fetch_add(1, std::memory_order_relaxed);
   const bool is_quiet = (command.pe & device::kOfStream) != 0;
@@ -255,8 +256,8 @@ void Proxy::begin_collective(const ProxyCommand& command) {
   waiting_.push_back({command, last_issued_});
 }
 
-// The marks are done in the order in which they were made.
-bool Proxy::look_at_marks() {
+// Publishes what the first mark covers, if it is done. Marks are done in the order of their making.
+bool Proxy::finish_first_mark() {
   if (marks_.empty() || !marks_.front().mark->is_done()) return false;
   const Mark& done = marks_.front();
   for (std::size_t i = 0; i < done.n_pending; ++i) {

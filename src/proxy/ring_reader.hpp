@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's end of the ring of commands from kernels (device/proxy_ring.hpp): takes them out in
-// the order of their tickets, and says how far it has come.
-// Invariant: a command is taken when all its words are of its lap; its slot is a kernel's again
-// when note_consumed() has said so. One thread has it. Made by Proxy, and by tests.
+// The host's end of the ring of commands from kernels (device/proxy_ring.hpp). It takes commands in
+// the order of their tickets, and publishes how many have been taken and are done.
+// Invariant: a command is taken when all its words have the phase of its lap. Kernels may use its
+// slot again after note_consumed(). One thread uses a reader. Made by Proxy, and by tests.
 #ifndef MESHMEM_PROXY_RING_READER_HPP_
 #define MESHMEM_PROXY_RING_READER_HPP_
 
@@ -14,21 +14,21 @@
 
 namespace meshmem {
 
-// Where the host finds the ring: pinned memory, which kernels reach too.
+// Where the ring is. Kernels and the host reach this memory.
 struct ProxyMemory {
   device::ProxySlot* slots = nullptr;
   device::ProxyProgress* progress = nullptr;
   device::ProxyResult* results = nullptr;
   std::uint64_t n_slots = 0;
   std::uint64_t n_results = 0;
-  const std::uint64_t* head = nullptr;  // the next ticket, if the host can read it where it is
+  const std::uint64_t* head = nullptr;  // the next ticket; nullptr: the host cannot read it
 };
 
-// Of any thread: how many commands there are for sure, taken or not. The commands of a kernel that
-// has ended are among them. Where the host cannot read how many tickets there are, it is not if as
-// many places in a row before it are still empty. On processors these may be any number: a kernel's
-// threads run one after the other, and those that have waited for room in a full ring fill their
-// places late.
+// How many commands there are, taken or not; at least all those of kernels that have ended. Any
+// thread may call it. If the host cannot read the next ticket, it looks for the last filled slot,
+// but not behind kMostEmpty empty slots in a row. On the `cpu` target more may be empty, so there
+// the host must read the ticket: a kernel's threads run one after the other, and those that waited
+// for room in a full ring fill their slots late.
 inline std::uint64_t count_commands(const ProxyMemory& memory) {
   if (memory.head) return __atomic_load_n(memory.head, __ATOMIC_RELAXED);
   constexpr std::uint64_t kMostEmpty = 256;
@@ -43,7 +43,7 @@ inline std::uint64_t count_commands(const ProxyMemory& memory) {
     const std::uint64_t phase = __atomic_load_n(word, __ATOMIC_RELAXED) & device::kPhase;
     if (phase == device::phase_of(ticket, memory.n_slots)) count = ticket + 1;
   }
-  // Places that have other commands by now have been consumed.
+  // Commands whose slots have others by now have been consumed.
   return std::max(count, consumed());
 }
 
@@ -59,8 +59,8 @@ class ProxyRingReader {
     const device::ProxySlot& slot = memory_.slots[taken_ & (memory_.n_slots - 1)];
     const std::uint64_t phase = device::phase_of(taken_, memory_.n_slots);
     device::ProxySlot seen;
-    // Acquire: what the kernel has released before the command can be read. The last words come
-    // last, as a rule, so an empty slot costs one look.
+    // Acquire: the kernel's stores before the command happen before its execution. The last word
+    // usually comes last, so an empty slot costs one load.
     for (int i = device::ProxySlot::kWords - 1; i >= 0; --i) {
       seen.word[i] = __atomic_load_n(&slot.word[i], __ATOMIC_ACQUIRE);
       if ((seen.word[i] & device::kPhase) != phase) return false;
@@ -70,19 +70,20 @@ class ProxyRingReader {
     return true;
   }
 
-  // All that has been taken: slots and sources are the kernel's again.
-  void note_consumed() { say(&memory_.progress->consumed, taken_); }
+  // Kernels may use the slots and sources of all taken commands again.
+  void note_consumed() { publish(&memory_.progress->consumed, taken_); }
   // `count` commands are done at their targets.
-  void note_completed(std::uint64_t count) { say(&memory_.progress->completed, count); }
+  void note_completed(std::uint64_t count) { publish(&memory_.progress->completed, count); }
+  // Publishes the result with this number.
   void answer(std::uint64_t number, std::uint64_t value) {
     device::ProxyResult& result = memory_.results[number & (memory_.n_results - 1)];
     __atomic_store_n(&result.value, value, __ATOMIC_RELAXED);
-    say(&result.number, number + 1);
+    publish(&result.number, number + 1);
   }
 
  private:
-  // Release: whoever sees it sees what was done before.
-  static void say(std::uint64_t* where, std::uint64_t number) {
+  // Release: a kernel that sees the number also sees what was done before.
+  static void publish(std::uint64_t* where, std::uint64_t number) {
     __atomic_store_n(where, number, __ATOMIC_RELEASE);
   }
 

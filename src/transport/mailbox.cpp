@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of messages. Invariant: a message is taken with the length that it was sent with.
-// Another length is a mistake of the library's, or of members that call differently, and ends the
-// job with a line.
+// The table of messages. Invariant: the receiver expects the length that was sent. A different
+// length ends the job with a line: it is a bug, or the PEs of a team have made different calls.
 #include "transport/mailbox.hpp"
 
 #include "base/error.hpp"
@@ -10,7 +9,8 @@
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kMostKept = 64 * 1024;  // of memory for messages to come
+// A free entry keeps a buffer of up to this length for its next message.
+constexpr std::size_t kMostKept = 64 * 1024;
 
 void check_length(int from, std::size_t sent, std::size_t expected) {
   if (sent == expected) return;
@@ -22,7 +22,7 @@ void check_length(int from, std::size_t sent, std::size_t expected) {
 
 }  // namespace
 
-// The link to the message, or to the end of its chain.
+// Returns the pointer that leads to the message, or the null at the end of its chain.
 Mailbox::Message** Mailbox::find(int from, const MessageKey& key) {
   const std::uint64_t mixed =
       (static_cast<std::uint64_t>(from) * 31 + static_cast<std::uint64_t>(key.slot)) * 31 +
@@ -76,7 +76,8 @@ bool Mailbox::deliver(int from, const MessageKey& key, const Piece& piece) {
   return true;
 }
 
-Mailbox::Message** Mailbox::want(int from, const MessageKey& key, const MessageDest& dest) {
+Mailbox::Message** Mailbox::register_dest(int from, const MessageKey& key,
+                                          const MessageDest& dest) {
   Message** const link = find(from, key);
   Message& message = *link ? **link : add(link, from, key);
   if (message.dest.is_given()) return link;
@@ -89,12 +90,12 @@ Mailbox::Message** Mailbox::want(int from, const MessageKey& key, const MessageD
 
 void Mailbox::expect(int from, const MessageKey& key, const MessageDest& dest) {
   const std::lock_guard lock(mutex_);
-  want(from, key, dest);
+  register_dest(from, key, dest);
 }
 
 bool Mailbox::try_take(int from, const MessageKey& key, const MessageDest& dest) {
   const std::lock_guard lock(mutex_);
-  Message** const place = want(from, key, dest);
+  Message** const place = register_dest(from, key, dest);
   if (!(*place)->has_begun || (*place)->arrived < (*place)->total) return false;
   remove(place);
   return true;

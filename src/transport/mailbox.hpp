@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages that have arrived, and those that somebody waits for already: these go straight to where
-// they are wanted.
-// Invariant: pieces of a message come in order; it is there when all of them are. No message is
-// there twice. Used by transports, from any thread.
+// The collectives' messages that have arrived or that a PE waits for. Data of a message whose dest
+// is known goes straight there.
+// Invariant: pieces of a message arrive in order. A key has one message at a time. Any thread may
+// call it. Used by transports.
 #ifndef MESHMEM_TRANSPORT_MAILBOX_HPP_
 #define MESHMEM_TRANSPORT_MAILBOX_HPP_
 
@@ -18,7 +18,7 @@
 
 namespace meshmem {
 
-// Which message of a collective: a team's slot, the operation's number, and the step within it. Two
+// Names a message: the team's slot, the number of the operation, and the step within it. Two
 // messages from one PE that may be under way at once have different keys.
 struct MessageKey {
   int slot = 0;
@@ -31,17 +31,16 @@ struct MessageKey {
 // reduction lies in two pieces.
 inline constexpr std::size_t kPieceGrain = 1024;
 
-// Takes a message in while it arrives, piece by piece in order, on whatever thread makes progress.
-// It neither waits nor sends.
+// Gets a message's data while it arrives, piece by piece in order. The thread that makes progress
+// calls it. It must neither wait nor send.
 class MessageSink {
  public:
   virtual ~MessageSink() = default;
-  // `data` may have any alignment, and is not to be read after take() has returned. No piece is
-  // empty.
+  // `data` may have any alignment, and is valid until take() returns. `bytes` is never 0.
   virtual void take(std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
 };
 
-// Where a message is wanted: in memory, or by a sink.
+// Where a message's data goes: to memory, or to a sink.
 struct MessageDest {
   MessageDest(void* dest, std::size_t length)
       : memory(static_cast<std::byte*>(dest)), bytes(length) {}
@@ -65,12 +64,13 @@ class Mailbox {
     const std::byte* data;
     std::size_t bytes;
   };
-  // False: the piece does not fit those that have come of the message, and is dropped.
+  // False: the piece contradicts the message's earlier pieces, and is dropped.
   bool deliver(int from, const MessageKey& key, const Piece& piece);
-  // From now on the message goes straight to dest. try_take() with the same dest follows.
+  // From now on the message's data goes straight to dest. The caller then calls try_take() with the
+  // same dest.
   void expect(int from, const MessageKey& key, const MessageDest& dest);
-  // Whether dest has all of the message. If so, the mailbox forgets it. Otherwise the rest goes
-  // straight to dest, and the same caller asks again with the same dest.
+  // True: dest has the whole message, and the mailbox forgets it. Otherwise the rest goes straight
+  // to dest, and the caller asks again with the same dest.
   bool try_take(int from, const MessageKey& key, const MessageDest& dest);
 
  private:
@@ -80,15 +80,15 @@ class Mailbox {
     bool has_begun;  // total is known
     std::size_t total;
     std::size_t arrived;
-    MessageDest dest{nullptr, 0};  // with neither sink nor memory: nobody has asked
-    std::vector<std::byte> data;   // what came before somebody asked
+    MessageDest dest{nullptr, 0};  // neither memory nor sink: not known yet
+    std::vector<std::byte> data;   // arrived before dest was known
     Message* next;
   };
   Message** find(int from, const MessageKey& key);
   Message& add(Message** place, int from, const MessageKey& key);
   void remove(Message** place);
-  // Notes who wants the message, or where. Bytes that have come already go there.
-  Message** want(int from, const MessageKey& key, const MessageDest& dest);
+  // Notes the message's dest, and moves data there that has already arrived. Returns its link.
+  Message** register_dest(int from, const MessageKey& key, const MessageDest& dest);
 
   std::mutex mutex_;
   std::array<Message*, 256> chains_{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long TCP waits for a machine that is silent. By itself it sends again for a quarter of an
-// hour, and asks nothing of a connection on which nothing is sent.
-// Invariant: only what is given is changed. Included by the wires, and stands alone for them.
+// Sets how long TCP waits for a silent machine. By default it retransmits for a quarter of an hour,
+// and never probes an idle connection.
+// Invariant: it depends on no other file of libmeshmem, since libmeshmem_ucx.so includes it too.
 #ifndef MESHMEM_TRANSPORT_SOCKET_PATIENCE_HPP_
 #define MESHMEM_TRANSPORT_SOCKET_PATIENCE_HPP_
 
@@ -19,15 +19,16 @@ inline void set_option(int descriptor, int level, int option, int value) {
   ::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-// Before it gives up; seconds.
+// From the patience in seconds: TCP's limit for unanswered data and probes, and the idle time
+// before the first probe.
 inline double limit_of(double patience) { return patience - std::min(1.0, patience / 4); }
 inline double first_probe_of(double patience) {
   return std::clamp(std::floor(patience / 2), 1.0, 32767.0);
 }
 
-// Sent data that stays without an answer, or probes of a connection on which nothing is sent. TCP
-// counts those in whole seconds and gives up with the first probe behind its limit, so the limit is
-// up to a second before the end of patience.
+// Ends the connection if sent data, or probes while it is idle, get no answer for about `seconds`.
+// TCP sends a probe a second and gives up at the first one after its limit. So the limit is up to a
+// second shorter.
 inline void be_patient(int descriptor, double seconds) {
   set_option(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT,
              static_cast<int>(std::clamp(limit_of(seconds) * 1000, 1.0, 2e9)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses, loads, asks, and says why there is no wire.
+// Chooses a wire, loads its library if it has one, and says why there is no wire.
 #include "transport/wire_library.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the job's Wire: meshmem's own for TCP, or that of libmeshmem_ucx.so, which it loads.
+// Makes the job's Wire: the TCP wire, or the UCX wire of libmeshmem_ucx.so, which it loads.
 // Called at start-up, only in jobs with far PEs.
 #ifndef MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
 #define MESHMEM_TRANSPORT_WIRE_LIBRARY_HPP_
@@ -24,8 +24,8 @@ struct MadeWire {
   std::string why;  // why this kind, for a debug line
 };
 
-// Takes the kind that the user named, else UCX if it works on an RDMA network here, else TCP.
-// `on_one_machine`: all PEs are, so take TCP over the loopback, unless the user named a kind or an
+// Chooses the kind that the user named, else UCX if it works on an RDMA network here, else TCP.
+// `on_one_machine`: all PEs are on this machine, so TCP uses the loopback, unless the user named an
 // interface. On failure `wire` is nullptr, and *error says why this `kind` cannot be used.
 MadeWire make_wire(NetworkKind wanted, bool on_one_machine, const WireRequest& request,
                    std::string* error);

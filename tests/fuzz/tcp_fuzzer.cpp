@@ -168,7 +168,7 @@ class Fed {
           std::string(reinterpret_cast<const char*>(body), lengths.body_bytes));
     };
     const auto got = connection_->incoming.read(connection_->descriptor(), room_, take);
-    taken_.is_nonsense = got == Incoming::Got::nonsense;
+    taken_.is_nonsense = got == Incoming::Got::invalid;
     has_ended_ = got != Incoming::Got::nothing && got != Incoming::Got::something;
     return got == Incoming::Got::something;
   }

@@ -60,9 +60,11 @@ int send_raw(const sockaddr_in& to) {
 
 struct Listener : meshmem::WireListener {
   int taken = 0, lost = 0;
-  void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override { ++taken; }
-  bool admits(const std::byte*, std::size_t) override { return true; }
-  void lose(int, const std::string&, bool) override { ++lost; }
+  void handle_message(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override {
+    ++taken;
+  }
+  bool accepts_introduction(const std::byte*, std::size_t) override { return true; }
+  void handle_loss(int, const std::string&, bool) override { ++lost; }
 };
 
 // An address of the network's with another machine and port in it. False: they are not there.
@@ -123,7 +125,7 @@ int send_messages(const sockaddr_in& to, const char* own_ip, const char* plugin)
   static int sent = 0;
   std::vector<std::unique_ptr<std::pair<std::string, std::string>>> kept;
   for (int i = 0; i < 200; ++i) {
-    const std::size_t head = 8 * (dice() % (meshmem::Wire::kMostOfHead / 8 + 1));
+    const std::size_t head = 8 * (dice() % (meshmem::Wire::kMaxHeadBytes / 8 + 1));
     kept.push_back(std::make_unique<std::pair<std::string, std::string>>(
         i % 3 ? random_bytes(head) : std::string(head, '\0'),
         random_bytes(dice() % (1 << (i % 18)))));

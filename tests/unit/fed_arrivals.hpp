@@ -88,16 +88,17 @@ class FedArrivals {
   // Both parts are where no address is aligned, and the body ends where its memory does.
   Fate take(int sender, const void* head, std::size_t head_bytes,
             const std::vector<std::byte>& body) {
-    alignas(std::max_align_t) std::byte room[Wire::kMostOfHead + 1];
+    alignas(std::max_align_t) std::byte room[Wire::kMaxHeadBytes + 1];
     std::byte* const shifted_head = room + 1;
     std::memcpy(shifted_head, head, head_bytes);
     const auto shifted = std::make_unique<std::byte[]>(body.size() + 1);
     std::copy(body.begin(), body.end(), shifted.get() + 1);
     const std::uint64_t ignored = state_.refused;
     try {
-      const bool introduces = sender >= 0 && arrivals_.admits(shifted_head, head_bytes);
-      arrivals_.take(introduces ? sender : -1, shifted_head, head_bytes, shifted.get() + 1,
-                     body.size());
+      const bool introduces =
+          sender >= 0 && arrivals_.accepts_introduction(shifted_head, head_bytes);
+      arrivals_.handle_message(introduces ? sender : -1, shifted_head, head_bytes,
+                               shifted.get() + 1, body.size());
       state_.outlet.send_open();
       state_.outlet.acknowledge_all();
     } catch (const JobEnds&) {

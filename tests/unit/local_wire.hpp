@@ -65,11 +65,11 @@ class LocalWire : public Wire {
     while (!outbox_.empty() && is_lucky()) any = leave();
     tell_losses();
     for (Arrived arrived; try_take(arrived); any = true) {
-      const bool is_admitted =
-          arrived.introduces && listener_->admits(arrived.head.data(), arrived.head.size());
+      const bool is_admitted = arrived.introduces && listener_->accepts_introduction(
+                                                         arrived.head.data(), arrived.head.size());
       const int sender = is_admitted ? add_peer(arrived.from) : -1;
-      listener_->take(sender, arrived.head.data(), arrived.head.size(), arrived.body.data(),
-                      arrived.body.size());
+      listener_->handle_message(sender, arrived.head.data(), arrived.head.size(),
+                                arrived.body.data(), arrived.body.size());
       const std::lock_guard lock(mutex_);
       --n_in_hand_;
     }
@@ -159,7 +159,7 @@ class LocalWire : public Wire {
     }
     for (const auto& [number, why, was_silent] : lost) {
       for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
-        if (peers_[peer] == number) listener_->lose(static_cast<int>(peer), why, was_silent);
+        if (peers_[peer] == number) listener_->handle_loss(static_cast<int>(peer), why, was_silent);
       }
     }
   }

@@ -50,7 +50,7 @@ struct Sender {
   Sender() {
     outlet.wire = &wire;
     outlet.wire_address_of = [](int) { return std::string(); };
-    outlet.has_watcher = true;
+    outlet.has_napping_thread = true;
     outlet.now = [] { return time_now; };
     put();
     answer();
@@ -240,7 +240,7 @@ TEST(Flow, HoldsNoPutThatNothingFollows) {
 
 TEST(Flow, HoldsNothingWhereNobodyWouldSendIt) {
   Sender sender;
-  sender.outlet.has_watcher = false;
+  sender.outlet.has_napping_thread = false;
   for (int i = 0; i < 10; ++i) sender.announce();
   EXPECT_EQ(sender.put(), 1);
 }

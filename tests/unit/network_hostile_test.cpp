@@ -23,9 +23,11 @@ using network::Record;
 using network::RecordKind;
 
 struct Ears : WireListener {
-  void take(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override { ++taken; }
-  bool admits(const std::byte*, std::size_t) override { return true; }
-  void lose(int, const std::string&, bool) override {}
+  void handle_message(int, const std::byte*, std::size_t, const std::byte*, std::size_t) override {
+    ++taken;
+  }
+  bool accepts_introduction(const std::byte*, std::size_t) override { return true; }
+  void handle_loss(int, const std::string&, bool) override {}
   int taken = 0;
 };
 

@@ -80,15 +80,15 @@ class SleepingThread : public ::testing::Test {
 };
 
 TEST_F(SleepingThread, WakesForWhatComes) {
-  EXPECT_TRUE(thread_.sleeps_on());
+  EXPECT_TRUE(thread_.sleeps_until_event());
   bring();
   EXPECT_TRUE(comes_true([&] { return has_taken_in(); }));
 }
 
 TEST_F(SleepingThread, IsNotWokenByWhatItsCallerPollsFor) {
   const auto asked = Clock::now();
-  thread_.leave_it_to_caller();
-  EXPECT_FALSE(thread_.sleeps_on());
+  thread_.stop_watching_wire();
+  EXPECT_FALSE(thread_.sleeps_until_event());
   bring();
   // The caller has gone away without taking the message in.
   ASSERT_TRUE(comes_true([&] { return has_taken_in(); }));
@@ -96,8 +96,8 @@ TEST_F(SleepingThread, IsNotWokenByWhatItsCallerPollsFor) {
 }
 
 TEST_F(SleepingThread, SleepsOnAfterwards) {
-  thread_.leave_it_to_caller();
-  ASSERT_TRUE(comes_true([&] { return thread_.sleeps_on(); }));
+  thread_.stop_watching_wire();
+  ASSERT_TRUE(comes_true([&] { return thread_.sleeps_until_event(); }));
   bring();
   EXPECT_TRUE(comes_true([&] { return has_taken_in(); }));
 }

@@ -64,7 +64,7 @@ TEST(TcpWireEndings, GivesBackWhatALostPeerDoesNotTake) {
     a.send(to_b, 8, true);
     ASSERT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1; }));
     const auto second = second_connection(a, b);  // which goes on for longer
-    for (int count = 0; count < 100; ++count) a.send(to_b, Wire::kMostOfBody, false);
+    for (int count = 0; count < 100; ++count) a.send(to_b, Wire::kMaxBodyBytes, false);
     ASSERT_GT(a.in_flight(), 0) << "more than sockets hold";
     b.close();
     ASSERT_TRUE(progress_until({&a}, [&] { return !a.lost().empty(); }));

@@ -73,7 +73,7 @@ TEST_F(TcpWireSteady, TakesWhatAnotherHasSentWithTheFirstLookAfterANap) {
 TEST_F(TcpWireSteady, SendsOnWithTheFirstLookAfterANap) {
   const int to_talker = middle.wire().connect(talker.wire().address());
   get_used_to_talker();
-  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMostOfBody, false);
+  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMaxBodyBytes, false);
   int rounds = 0;
   for (; middle.in_flight() > 0; ++rounds) {
     while (talker.progress()) {
@@ -146,9 +146,9 @@ TEST_F(TcpWireSteady, StaysSoWhileEpollHasNoRoom) {
     ++taken;
     EXPECT_TRUE(progress_until({&middle}, [&] { return middle.taken() == taken; }));
   }
-  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMostOfBody, false);
+  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMaxBodyBytes, false);
   EXPECT_TRUE(progress_until({&middle, &talker}, [&] { return middle.in_flight() == 0; }));
-  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMostOfBody, false);
+  for (int count = 0; count < 100; ++count) middle.send(to_talker, Wire::kMaxBodyBytes, false);
   epoll_has_room = true;
   ASSERT_TRUE(middle.wire().arm());
   while (talker.progress()) {

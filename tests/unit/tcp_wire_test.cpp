@@ -23,7 +23,7 @@ TEST(TcpWire, TakesNobodyBeforeItKnowsTheKey) {
   const auto end = steady_clock::now() + 200ms;
   progress_until({&early, &other}, [&] { return steady_clock::now() > end; });
   EXPECT_EQ(early.taken(), 0u);
-  early.wire().admit(End::kKey);
+  early.wire().accept_connections(End::kKey);
   ASSERT_TRUE(progress_until({&early, &other}, [&] { return early.taken() == 1; }));
 }
 
@@ -90,7 +90,7 @@ TEST(TcpWire, ReadsNothingThatIsNotProved) {
 
 TEST(TcpWire, EndsTheConnectionOfWhoSendsImpossibleLengths) {
   for (const tcp::Lengths& lengths :
-       {tcp::Lengths{0, 65, 0, tcp::kMark}, tcp::Lengths{Wire::kMostOfBody + 1, 8, 0, tcp::kMark},
+       {tcp::Lengths{0, 65, 0, tcp::kMark}, tcp::Lengths{Wire::kMaxBodyBytes + 1, 8, 0, tcp::kMark},
         tcp::Lengths{0, 8, 2, tcp::kMark}, tcp::Lengths{0, 8, 0, 0}}) {
     End a, b;
     tcp::Greeting greeting{};
@@ -223,7 +223,7 @@ TEST(TcpWire, FindsAnotherProcessInThePlaceOfAPeer) {
   WireKey other = End::kKey;
   other.front() ^= 1;
   End impostor("", 10, false);
-  impostor.wire().admit(other);
+  impostor.wire().accept_connections(other);
   const int peer = a.wire().connect(impostor.wire().address());
   a.send(peer, 100, true);
   const auto patience = steady_clock::now() + 15s;

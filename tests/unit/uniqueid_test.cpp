@@ -73,9 +73,9 @@ TEST(UniqueIdMessages, ArriveInPieces) {
 TEST(UniqueIdMessages, WhatIsNoneIsNonsense) {
   Message message{};
   std::string unknown = Body().add(1000U).add(0U).bytes();
-  EXPECT_EQ(unpack_message(unknown, message), Unpacked::nonsense);
+  EXPECT_EQ(unpack_message(unknown, message), Unpacked::invalid);
   std::string too_long = Body().add(1U).add(0xffffffffU).bytes();
-  EXPECT_EQ(unpack_message(too_long, message), Unpacked::nonsense);
+  EXPECT_EQ(unpack_message(too_long, message), Unpacked::invalid);
   std::string lies(BodyReader("\xff\xff\xff\xff"
                               "abc")
                        .text());

@@ -61,11 +61,11 @@ class End : public WireListener {
     wire_ = try_make_wire(tested_wire(), {0, this, device, keepalive, false}, &error);
     EXPECT_NE(wire_, nullptr) << error;
     if (wire_ != nullptr) wire_->admit_only(own_addresses().all);
-    if (wire_ != nullptr && admits_the_job) wire_->admit(kKey);
+    if (wire_ != nullptr && admits_the_job) wire_->accept_connections(kKey);
   }
 
-  void take(int sender, const std::byte* head, std::size_t head_bytes, const std::byte* body,
-            std::size_t body_bytes) override {
+  void handle_message(int sender, const std::byte* head, std::size_t head_bytes,
+                      const std::byte* body, std::size_t body_bytes) override {
     ASSERT_EQ(head_bytes, sizeof(Head));
     Head said;
     std::memcpy(&said, head, sizeof said);
@@ -81,9 +81,9 @@ class End : public WireListener {
 
   // Refuses those who introduce themselves from now on.
   void admit_nobody() { admits_ = false; }
-  bool admits(const std::byte*, std::size_t) override { return admits_; }
+  bool accepts_introduction(const std::byte*, std::size_t) override { return admits_; }
 
-  void lose(int peer, const std::string& why, bool was_silent) override {
+  void handle_loss(int peer, const std::string& why, bool was_silent) override {
     lost_.push_back(peer);
     why_ = why;
     was_silent_ = was_silent;

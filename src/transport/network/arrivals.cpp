@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrived records become accesses of memory, answers, and messages in the mailbox.
-// Invariant: a parcel counts as executed after all of its records have been.
+// Executes arrived records: they access memory, cause answers, or go to the mailbox.
+// Invariant: a parcel counts as executed after all its records have been executed.
 #include "transport/network/arrivals.hpp"
 
 #include <array>
@@ -21,7 +21,7 @@ const char* name_of(RecordKind kind) {
 
 }  // namespace
 
-bool Arrivals::admits(const std::byte* head_at, std::size_t head_bytes) {
+bool Arrivals::accepts_introduction(const std::byte* head_at, std::size_t head_bytes) {
   Head head{};
   if (head_bytes != sizeof head) return false;
   std::memcpy(&head, head_at, sizeof head);
@@ -34,8 +34,8 @@ Arrivals::Arrivals(NetworkState& state) : state_(state) {
   });
 }
 
-void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes,
-                    const std::byte* body, std::size_t body_bytes) {
+void Arrivals::handle_message(int sender, const std::byte* head_at, std::size_t head_bytes,
+                              const std::byte* body, std::size_t body_bytes) {
   Head head{};
   const bool is_whole = head_bytes == sizeof head;
   if (is_whole) std::memcpy(&head, head_at, sizeof head);
@@ -63,7 +63,7 @@ void Arrivals::take(int sender, const std::byte* head_at, std::size_t head_bytes
   }
 }
 
-void Arrivals::lose(int peer, const std::string& why, bool was_silent) {
+void Arrivals::handle_loss(int peer, const std::string& why, bool was_silent) {
   const auto& pes = state_.outlet.pe_of_peer;
   if (state_.is_ending || static_cast<std::size_t>(peer) >= pes.size()) return;
   const int pe = pes[static_cast<std::size_t>(peer)];
@@ -90,7 +90,8 @@ Flow* Arrivals::find_sender(int sender, const Head& head) {
   return flow && flow->has_introduced_itself ? flow : nullptr;
 }
 
-// Answers a PE that has come by a way of its own by this way.
+// Notes that the sender has introduced itself. From now on messages to it go to peer `sender`,
+// unless this process has a peer number for it already.
 void Arrivals::greet_back(int sender, const Head& head) {
   const int pe = static_cast<int>(head.source);
   Flow& flow = state_.flow_to(pe);
@@ -121,7 +122,7 @@ bool Arrivals::has_to_be_held(const Flow& from, const Record& record) const {
   return touches_memory(record.kind) && (is_for_device(record) || state_.held.holds(from));
 }
 
-// Data and signal are two records from here on.
+// Holds the data and the signal of a put_signal as two records.
 void Arrivals::hold(Flow& from, const Record& record, const std::byte* data) {
   if (record.kind != RecordKind::put_signal) return hold_one(from, record, data);
   Record put = record;
@@ -181,7 +182,7 @@ void Arrivals::answer_fetch(Flow& from, const Record& record) {
   from.add_answer(record.bytes, &before, sizeof before);
 }
 
-// Sends long data from where it lies.
+// Sends long data straight from the segment.
 void Arrivals::answer_get(Flow& from, const Record& record) {
   const std::byte* const there = state_.segments.find(record, record.bytes);
   if (!there || record.bytes > chunk_bytes_of(record)) refuse(from, record);
@@ -222,8 +223,8 @@ void Arrivals::take_message(Flow& from, const Record& record, const std::byte* d
 
 void Arrivals::take_credit(Flow& from, const Record& record) {
   Allowance& allowance = from.allowance(static_cast<int>(record.index));
-  if (record.first > allowance.sent || record.first < allowance.received) refuse(from, record);
-  allowance.received = record.first;
+  if (record.first > allowance.sent || record.first < allowance.confirmed) refuse(from, record);
+  allowance.confirmed = record.first;
 }
 
 void Arrivals::refuse(const Flow& from, const Record& record) const {

@@ -2,8 +2,8 @@
 //
 // Handles messages that arrive.
 // Invariant: a message without the job's token, or of a PE that has not introduced itself, changes
-// nothing. One of a known PE that asks for what cannot be ends the job with a line. Nothing here
-// waits. The wire calls it from within progress(), under the lock of the transport.
+// nothing. An invalid message of a known PE ends the job with a line. Nothing here waits. The wire
+// calls it in progress(), under the transport's lock.
 #ifndef MESHMEM_TRANSPORT_NETWORK_ARRIVALS_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_ARRIVALS_HPP_
 
@@ -18,21 +18,21 @@ namespace meshmem::network {
 class Arrivals : public WireListener {
  public:
   explicit Arrivals(NetworkState& state);
-  bool admits(const std::byte* head_at, std::size_t head_bytes) override;
-  void take(int sender, const std::byte* head_at, std::size_t head_bytes, const std::byte* body,
-            std::size_t body_bytes) override;
-  void lose(int peer, const std::string& why, bool was_silent) override;
+  bool accepts_introduction(const std::byte* head_at, std::size_t head_bytes) override;
+  void handle_message(int sender, const std::byte* head_at, std::size_t head_bytes,
+                      const std::byte* body, std::size_t body_bytes) override;
+  void handle_loss(int peer, const std::string& why, bool was_silent) override;
 
  private:
-  // A head that some PE of the job may have sent, as far as one can tell without knowing the PE.
+  // True if the head has the job's token, this format's version, and the number of another PE.
   bool is_of_job(const Head& head) const;
   bool is_hello(const Head& head) const;
-  // The flow to who has sent this; nullptr: a stranger.
+  // The flow to the sender of this head; nullptr: a stranger.
   Flow* find_sender(int sender, const Head& head);
   void greet_back(int sender, const Head& head);
   void execute_all(Flow& from, const std::byte* body, std::size_t bytes);
   void execute(Flow& from, const Record& record, const std::byte* data);
-  // Of places in host memory.
+  // Executes a record at once. Its memory, if any, is host memory.
   void execute_now(Flow& from, const Record& record, const std::byte* data);
   bool has_to_be_held(const Flow& from, const Record& record) const;
   void hold(Flow& from, const Record& record, const std::byte* data);
@@ -43,7 +43,7 @@ class Arrivals : public WireListener {
   void take_answer(Flow& from, const Record& record, const std::byte* data);
   void take_message(Flow& from, const Record& record, const std::byte* data);
   void take_credit(Flow& from, const Record& record);
-  // Ends the job.
+  // Ends the job with a line about this record.
   [[noreturn]] void refuse(const Flow& from, const Record& record) const;
 
   NetworkState& state_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Combining, sending and acknowledgement. Invariant: a parcel's head is completed when it is
-// posted, so that it carries the newest acknowledgement.
+// Combines records, sends parcels, and acknowledges. Invariant: post() completes a parcel's head,
+// so that it carries the newest acknowledgement.
 #include "transport/network/flow.hpp"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace meshmem::network {
 namespace {
-// The parcels or requests that may be under way before records wait for one another. One would let
-// the second of two puts wait for a round trip.
+// With fewer parcels and requests under way, a record leaves at once. With a limit of one, the
+// second of two puts would wait for a round trip.
 constexpr std::uint64_t kFewUnderWay = 2;
-// How long a record is held for the next one: by then it has come, or does not come.
+// How long a record is held. A next record that has not come by then will most likely not come.
 constexpr auto kHoldLimit = std::chrono::microseconds(50);
 
 Record after_fence(Record record) {
@@ -68,7 +68,7 @@ void Outlet::send_held() {
 }
 
 void Flow::add(const Record& record, const void* data, SendPolicy policy) {
-  if (takes_fence_along(record.kind)) [[unlikely]]
+  if (has_to_carry_fence(record.kind)) [[unlikely]]
     return add(after_fence(record), data, policy);
   const std::size_t bytes = packed_bytes(record);
   Parcel& parcel = open_for(bytes);
@@ -84,7 +84,7 @@ void Flow::add(const Record& record, const void* data, SendPolicy policy) {
   quiets_.note_left(now);
 }
 
-bool Flow::takes_fence_along(RecordKind kind) {
+bool Flow::has_to_carry_fence(RecordKind kind) {
   const std::uint64_t fences = outlet_.fences.load(std::memory_order_relaxed);
   if (fences == fences_told_ || !touches_memory(kind)) return false;
   fences_told_ = fences;
@@ -105,12 +105,12 @@ bool Flow::are_few_under_way() const {
   return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_ < kFewUnderWay;
 }
 
-// One record is held at most: of many in a row the first ones leave while the others are made.
+// Holds one record at most: of many in a row the first ones leave while the program makes others.
 bool Flow::hold_for(FollowUps& expected) {
   const auto now = outlet_.now();
   expected.note_put(now);
   const bool is_first = held_since_ == FollowUps::Clock::time_point{};
-  if (!are_few_under_way() || !is_first || !outlet_.has_watcher || !expected.are_expected())
+  if (!are_few_under_way() || !is_first || !outlet_.has_napping_thread || !expected.are_expected())
     return false;
   held_since_ = now;
   held_for_ = &expected;
@@ -125,7 +125,7 @@ Parcel& Flow::open_for(std::size_t bytes) {
 }
 
 void Flow::send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way) {
-  if (takes_fence_along(record.kind)) [[unlikely]]
+  if (has_to_carry_fence(record.kind)) [[unlikely]]
     return send_lone(after_fence(record), data, under_way);
   send_open();
   Parcel& parcel = outlet_.parcels.take_without_room();
@@ -150,7 +150,7 @@ void Flow::send_open(std::uint8_t flags) {
   held_since_ = {};
   Parcel& parcel = *std::exchange(open_, nullptr);
   parcel.head.flags |= flags;
-  if (parcel.head.lone.kind != RecordKind::none) parcel.leave_record_out();
+  if (parcel.head.lone.kind != RecordKind::none) parcel.move_record_to_head();
   post(parcel);
 }
 
@@ -183,7 +183,7 @@ void Flow::say_bye(std::uint64_t opening) {
   post(parcel);
 }
 
-// The first parcel of a flow. A peer that was introduced to this PE is reached the way it came.
+// Sends the first parcel of a flow. A peer that has introduced itself is known to the wire already.
 void Flow::greet() {
   has_greeted_ = true;
   const bool introduces = peer_ < 0;
@@ -221,7 +221,7 @@ void Flow::left(void* argument) {
   parcel.flow->note_left();
   std::atomic<std::size_t>* const under_way = parcel.under_way;
   parcel.flow->outlet_.parcels.give_back(parcel);
-  // Release: the wire has read the data, which its owner may now change.
+  // Release: the wire's reads of the data happen before its owner changes it.
   if (under_way) under_way->fetch_sub(1, std::memory_order_release);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data that goes in order from this PE to one other process. A flow knows the records that wait
-// to leave together, what has left and been acknowledged, and how much of the other's was executed
-// here.
-// Invariant: a record that is not sent at once leaves when the parcel is full, when the other side
-// has acknowledged or answered something, or when somebody waits. That is no later than after a
-// round trip. A record that is held for the next leaves when the thread that takes in messages has
-// napped. All under the lock of the transport; nothing here waits.
+// The records that go in order from this PE to one other process. A flow has those that wait to
+// leave together. It counts the parcels that were sent and acknowledged, and those from the other
+// process that were executed here.
+// Invariant: a waiting record leaves when its parcel is full, when the other process acknowledges
+// or answers something, or when a thread waits. So it waits for a round trip at most. A held record
+// leaves at the latest after a nap of the network's thread. Under the transport's lock; never
+// waits.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 
@@ -29,21 +29,20 @@ namespace meshmem::network {
 
 class Flow;
 
-// A parcel on its way out. It stays as it is from Wire::send() until the wire says that it left.
+// A parcel to send. It does not change from Wire::send() until the wire calls Message::sent.
 struct Parcel {
   Head head;
   Flow* flow = nullptr;
-  // Of a parcel of records: where they are. Else the data of the lone record, which somebody lends.
-  std::unique_ptr<std::byte[]> room;
-  std::size_t used = 0;
-  std::size_t skipped = 0;  // of the room: a record that travels in the head
-  const void* lent = nullptr;
-  std::atomic<std::size_t>* under_way = nullptr;  // counted down when it has left
+  std::unique_ptr<std::byte[]> room;  // the records of the body; null: `lent` is the body
+  std::size_t used = 0;               // bytes of the body
+  std::size_t skipped = 0;            // bytes before the body in `room`: a record moved to the head
+  const void* lent = nullptr;         // the data of the head's record, in memory of its sender
+  std::atomic<std::size_t>* under_way = nullptr;  // counted down when the wire has sent the parcel
 
   const void* body() const { return room ? room.get() + skipped : lent; }
-  // The one record in the room has been copied to the head: fewer bytes, and where it has no data,
-  // one buffer less for the kernel to gather.
-  void leave_record_out() {
+  // The head has a copy of the only record in `room`, so the body is just its data. This saves
+  // bytes, and without data also a buffer for the kernel to gather.
+  void move_record_to_head() {
     skipped = record_bytes(head.lone.kind);
     used = data_bytes(head.lone);
   }
@@ -79,37 +78,37 @@ class ParcelStore {
   Free with_room_, without_room_;
 };
 
-// Whether something follows a put at once, such as the flag that announces the data, or a quiet:
-// learned from what the program has done before. Then the put may wait and share the message of
-// what follows. A guess that was wrong makes the next one later.
+// Guesses from the past whether something follows a put at once, such as the flag that announces
+// the data, or a quiet. If so, the put is held and shares the parcel of what follows. After a wrong
+// guess twice as many puts in a row must be followed before the next guess.
 class FollowUps {
  public:
   using Clock = std::chrono::steady_clock;
-  // Longer than it takes to call for a fence and another put, once the put has left.
+  // Longer than a program needs to call a fence and another put, after the first put was sent.
   static constexpr auto kSoon = std::chrono::microseconds(20);
 
   void note_put(Clock::time_point now) {
     note_other(now);
-    put_ = now;
+    put_at_ = now;
   }
-  // The wire has it, which may have taken as long as what follows takes to come.
+  // The put has been sent, which may have taken long, so the time starts again.
   void note_left(Clock::time_point now) {
-    if (is_open()) put_ = now;
+    if (is_open()) put_at_ = now;
   }
   void note_other(Clock::time_point now) {
     if (!is_open()) return;
-    in_a_row_ = now - put_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
-    put_ = {};
+    in_a_row_ = now - put_at_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
+    put_at_ = {};
   }
-  // Notes that something else has come than what is counted here.
+  // Notes that something else than the expected operation has followed.
   void note_missed() {
     in_a_row_ = 0;
-    put_ = {};
+    put_at_ = {};
   }
-  // A put has not been followed yet.
-  bool is_open() const { return put_ != Clock::time_point{}; }
+  // Nothing has followed the last put yet.
+  bool is_open() const { return put_at_ != Clock::time_point{}; }
   bool are_expected() const { return in_a_row_ >= needed_; }
-  // One was expected and has not come.
+  // Notes that the expected operation has not come.
   void note_none() {
     note_missed();
     needed_ = std::min(needed_ * 2, kMostNeeded);
@@ -117,7 +116,7 @@ class FollowUps {
 
  private:
   static constexpr int kMostNeeded = 1024;
-  Clock::time_point put_{};  // not followed yet
+  Clock::time_point put_at_{};  // when the last put was, if nothing has followed it; else 0
   int in_a_row_ = 0, needed_ = 4;
 };
 
@@ -132,40 +131,45 @@ struct Outlet {
   ParcelStore parcels;
   std::vector<Flow*> open;       // perhaps with records that wait to leave
   std::vector<Flow*> needs_ack;  // perhaps with something to acknowledge
-  std::vector<int> pe_of_peer;   // by the wire's number
+  std::vector<int> pe_of_peer;   // by the wire's number of the peer
   std::atomic<std::uint64_t> parcels_sent{0};
-  std::atomic<std::uint64_t> fences{0};  // so far, of all threads
-  bool has_watcher = false;  // who calls send_held() within a millisecond: something may be held
+  std::atomic<std::uint64_t> fences{0};  // calls of order() so far, by all threads
+  // A thread calls send_held() within a millisecond, so records may be held.
+  bool has_napping_thread = false;
   FollowUps::Clock::time_point (*now)() = FollowUps::Clock::now;
 
   void note_peer(int peer, int pe);
-  // Sends what waits to leave, and the acknowledgements that nobody has asked for.
+  // Sends the records that wait to leave.
   void send_open();
+  // Acknowledges all that was executed. False: there was nothing to acknowledge.
   bool acknowledge_all();
   bool has_to_acknowledge() const;
-  // Expected answers have not come. After such a miss, four answers in a row re-arm the guess. A
-  // hit saves a third of what a miss costs.
+  // Notes that kernels' expected answers have not come. After such a miss, four answers in a row
+  // re-arm the guess: a hit saves a third of what a miss costs.
   void note_unanswered();
-  // Sends a held record that no other has followed.
+  // Sends the records that have been held for too long.
   void send_held();
 };
 
-// How much a flow has been given; what comes later does not count.
+// How much a flow had been given at some moment, for Flow::is_done().
 struct Issued {
   std::uint64_t n_sent, n_requested, n_lent;
 };
 
-// When a record leaves. One that goes with others does so when its sender says send_open(). One
-// that may be followed is held if it most likely will be, else it leaves when few are under way.
-// One that leaves when few are under way is held if it changes memory and quiet most likely
-// follows.
+// When a record leaves.
+// - at_once: in add().
+// - when_few_are_under_way: in add() if few parcels and requests are under way; else with a later
+//   record. Held if it changes memory and a quiet most likely follows.
+// - when_followed: the same, but held if another operation most likely follows.
+// - with_others: when the caller calls send_open().
 enum class SendPolicy { at_once, when_few_are_under_way, when_followed, with_others };
 
-// How far messages of collectives to one PE may be ahead of those that it has received, by slot of
-// a team: what one thread has not received yet keeps up no other thread.
+// Limits how far a PE's messages in a team's collectives may be ahead of the receiver. Each slot
+// has its own, so a thread that is late to receive does not delay the messages of other threads'
+// teams. All fields are sums of message costs (kMessageCost).
 struct Allowance {
-  std::uint64_t sent = 0, received = 0;  // cost of messages to the other, and what it has told
-  std::uint64_t taken = 0, told = 0;     // the same of its messages to this PE
+  std::uint64_t sent = 0, confirmed = 0;     // to the other PE; received there, as it has reported
+  std::uint64_t received = 0, reported = 0;  // from the other PE; as this PE has reported
 };
 
 class Flow {
@@ -173,23 +177,26 @@ class Flow {
   Flow(Outlet& outlet, int pe) : outlet_(outlet), pe_(pe) {}
   int pe() const { return pe_; }
 
-  // A record with at most kMostCombined bytes of data, which are copied.
+  // Adds a record with at most kMostCombined bytes of data, which are copied.
   void add(const Record& record, const void* data, SendPolicy policy);
-  // A record whose data stays where it is until *under_way, raised here, has come down again.
+  // Sends a record without copying its data. Raises *under_way, and lowers it when the data has
+  // been sent and may change.
   void send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way);
-  // An answer to a request of the other; it leaves when its parcel has been executed.
+  // Adds an answer to the other's request. It leaves when the request's parcel has been executed.
   void add_answer(std::uint64_t request, const void* data, std::size_t bytes);
   bool has_answers() const { return has_answers_; }
   // Sends the records that wait to leave. `flags`: kAsks, or 0.
   void send_open(std::uint8_t flags = 0);
-  // Quiet begins: what waits to leave does so, and asks for an acknowledgement.
+  // Called when a quiet begins: sends the waiting records, and asks for an acknowledgement with
+  // them.
   void send_asking();
-  // Asks for an acknowledgement of all that has been sent, unless that has been done.
+  // Asks for an acknowledgement of all that has been sent, unless this was asked already.
   void ask();
+  // Acknowledges what was executed here, unless that was acknowledged already.
   void acknowledge();
   void say_bye(std::uint64_t opening);
 
-  // Parcels that the wire still has.
+  // Parcels that the wire has not sent yet.
   std::size_t n_leaving() const { return n_leaving_; }
   void note_left() { --n_leaving_; }
 
@@ -198,14 +205,14 @@ class Flow {
     return n_acknowledged_ >= issued.n_sent && n_answered_ >= issued.n_requested &&
            n_lent_ - lent_ >= issued.n_lent;
   }
-  // The next parcel has a record for device memory, which the other may hold for a while, and what
-  // comes behind it too.
+  // Notes that the next parcel has a record for device memory. The other process may hold it and
+  // all parcels behind it for a while.
   void note_for_device() { last_for_device_ = n_sent_ + 1; }
   bool may_be_held() const { return n_acknowledged_ < last_for_device_; }
   std::uint64_t n_unacknowledged() const { return n_sent_ - n_acknowledged_; }
-  // Counts what others lend until quiet.
+  // For send_lone(): counts the parcels whose data must stay unchanged until quiet.
   std::atomic<std::size_t>* lent() { return &lent_; }
-  // False: more than has been sent.
+  // The other process has executed `count` counted parcels. False: that is impossible.
   bool note_acknowledged(std::uint64_t count);
   std::uint64_t n_requested() const { return n_requested_; }
   std::uint64_t n_answered() const { return n_answered_; }
@@ -213,10 +220,10 @@ class Flow {
   void note_requested(std::size_t bytes);
   void note_answered(std::size_t bytes);
 
-  // Of the other direction.
+  // A counted parcel of the other process has been executed here.
   void note_executed();
-  // A signal has come, for a kernel: as a rule the kernel answers it within microseconds, or never.
-  // Learned from what has left soon after earlier signals.
+  // A signal for a kernel has come. A kernel usually answers within microseconds or never, so
+  // FollowUps learns from earlier signals which it is.
   void note_signal();
   bool expects_answer() const { return answers_.is_open() && answers_.are_expected(); }
 
@@ -225,15 +232,17 @@ class Flow {
   void use_peer(int peer) { peer_ = peer; }
   Allowance& allowance(int slot) { return allowances_[slot]; }
   bool has_introduced_itself = false;
-  bool has_said_bye = false;  // since it has opened last
+  bool has_said_bye = false;  // its last message ends this opening of the transport
 
  private:
-  // There was a fence since the last record that touches memory, which the next one has to say.
-  bool takes_fence_along(RecordKind kind);
+  // True if this record touches memory and must carry follows_fence: no such record has been sent
+  // since the last order(). Notes that it does.
+  bool has_to_carry_fence(RecordKind kind);
   bool are_few_under_way() const;
+  // The open parcel, after making sure that it has room for `bytes` more.
   Parcel& open_for(std::size_t bytes);
   bool leaves_now(SendPolicy policy, bool is_counted);
-  // Notes a record that may be followed, and holds it if it most likely will be. Whether it does.
+  // Notes a record that may be followed. If it most likely will be, holds it and returns true.
   bool hold_for(FollowUps& expected);
   void greet();
   void post(Parcel& parcel, bool introduces = false);
@@ -245,20 +254,20 @@ class Flow {
   bool has_greeted_ = false;
   Parcel* open_ = nullptr;
   bool has_answers_ = false;       // in the open parcel
-  std::uint64_t fences_told_ = 0;  // of the outlet's, by records so far
-  FollowUps follow_ups_;           // of puts of more than a flag
-  FollowUps quiets_;               // of flags and atomics: quiet alone follows
-  FollowUps answers_;              // of kernels to signals
+  std::uint64_t fences_told_ = 0;  // outlet_.fences, as records have carried it so far
+  FollowUps follow_ups_;           // something follows a put of more than a flag
+  FollowUps quiets_;               // a quiet follows a flag or an atomic
+  FollowUps answers_;              // a kernel's answer follows a signal
   FollowUps* held_for_ = nullptr;
-  FollowUps::Clock::time_point held_since_{};  // the open parcel; 0: it is not
+  FollowUps::Clock::time_point held_since_{};  // since when open_ is held; 0: it is not
   bool is_listed_open_ = false, is_listed_needs_ack_ = false;
   std::size_t n_leaving_ = 0;
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels
   std::uint64_t last_for_device_ = 0;
   std::uint64_t n_requested_ = 0, n_answered_ = 0, bytes_requested_ = 0;
-  std::uint64_t n_executed_ = 0, n_acked_ = 0;
-  std::uint64_t n_lent_ = 0;          // ever
-  std::atomic<std::size_t> lent_{0};  // now
+  std::uint64_t n_executed_ = 0, n_acked_ = 0;  // counted parcels of the other process
+  std::uint64_t n_lent_ = 0;                    // ever
+  std::atomic<std::size_t> lent_{0};            // now
   std::unordered_map<int, Allowance> allowances_;
 
   friend struct Outlet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records in a body. Invariant: lengths are compared before they are added, so that none wraps.
+// Packs and reads records. Invariant: a length is compared before it is added, so no sum wraps.
 #include "transport/network/format.hpp"
 
 #include <cstring>
@@ -12,7 +12,7 @@ void pack(std::byte* to, const Record& record, const void* data) {
   to += record_bytes(record.kind);
   const std::size_t bytes = data_bytes(record);
   if (bytes == 0) return;
-  const std::uint64_t zeros = 0;  // nothing of this PE's memory travels but what was meant
+  const std::uint64_t zeros = 0;  // padding must not carry other memory of this PE
   std::memcpy(to + padded(bytes) - sizeof zeros, &zeros, sizeof zeros);
   std::memcpy(to, data, bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues of flows. Invariant: of a queue's records that the device has not done, those in front
-// of the first for host memory may be with it.
+// The queues of flows. Invariant: of a queue, only records before the first one for host memory are
+// submitted to the device.
 #include "transport/network/held.hpp"
 
 #include <cstring>
@@ -76,20 +76,19 @@ bool HeldRecords::advance(FlowQueue& queue) {
   bool any = false;
   for (bool more = true; more; any = any || more) {
     more = false;
-    while (end_first(queue)) more = true;
-    if (give_copies(queue)) more = true;
-    if (give_operations(queue)) more = true;
+    while (retire_first(queue)) more = true;
+    if (submit_copies(queue)) more = true;
+    if (submit_operations(queue)) more = true;
   }
   return any;
 }
 
-// Of the first record, if nothing is missing to its end.
-bool HeldRecords::end_first(FlowQueue& queue) {
+bool HeldRecords::retire_first(FlowQueue& queue) {
   if (queue.records.empty()) return false;
   if (queue.records.front()->is_undone_by_device()) return false;
   std::unique_ptr<Held> held = std::move(queue.records.front());
   queue.records.pop_front();
-  for (std::size_t* given : {&queue.n_copies_given, &queue.n_operations_given})
+  for (std::size_t* given : {&queue.n_copies_submitted, &queue.n_operations_submitted})
     if (*given > 0) --*given;
   if (held->is_end()) {
     if (held->flags & kCounted) queue.flow->note_executed();
@@ -102,9 +101,9 @@ bool HeldRecords::end_first(FlowQueue& queue) {
   return true;
 }
 
-bool HeldRecords::give_copies(FlowQueue& queue) {
+bool HeldRecords::submit_copies(FlowQueue& queue) {
   bool any = false;
-  for (std::size_t& i = queue.n_copies_given; i < queue.records.size(); ++i) {
+  for (std::size_t& i = queue.n_copies_submitted; i < queue.records.size(); ++i) {
     Held& next = *queue.records[i];
     if (next.is_end()) continue;
     if (!next.is_for_device()) return any;
@@ -116,7 +115,7 @@ bool HeldRecords::give_copies(FlowQueue& queue) {
   return any;
 }
 
-// Whether it overtakes only what it may.
+// True if this copy would overtake only operations that it may overtake.
 bool HeldRecords::may_be_copied(const Queue& records, std::size_t number) {
   constexpr std::size_t kMostToLookAt = 128;
   if (number > kMostToLookAt) return false;
@@ -132,9 +131,9 @@ bool HeldRecords::may_be_copied(const Queue& records, std::size_t number) {
   return !overtakes || !copy.record.follows_fence;
 }
 
-bool HeldRecords::give_operations(FlowQueue& queue) {
+bool HeldRecords::submit_operations(FlowQueue& queue) {
   bool any = false;
-  for (std::size_t& i = queue.n_operations_given; i < queue.records.size(); ++i) {
+  for (std::size_t& i = queue.n_operations_submitted; i < queue.records.size(); ++i) {
     Held& next = *queue.records[i];
     if (next.is_end()) continue;
     if (!next.is_for_device()) return any;
@@ -146,7 +145,8 @@ bool HeldRecords::give_operations(FlowQueue& queue) {
   return any;
 }
 
-// The answer to a request; nothing else has one. Long data is sent from where it has been read to.
+// Answers a fetch or a get; other records have no answer. Long data is sent from where the device
+// has read it to.
 void HeldRecords::answer(Flow& from, std::unique_ptr<Held> held) {
   const Record& record = held->record;
   DeviceWork& work = held->work;
@@ -164,7 +164,7 @@ void HeldRecords::answer(Flow& from, std::unique_ptr<Held> held) {
 
 bool HeldRecords::release_answers() {
   return std::erase_if(leaving_, [this](const std::unique_ptr<Held>& held) {
-           // Acquire: the wire has read it.
+           // Acquire: the wire's reads of the data happen before its release.
            if (held->under_way.load(std::memory_order_acquire) != 0) return false;
            device_->release(held->work);
            return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening and closing, quiet, and the messages of collectives. Invariant: the wire is not asked for
-// progress while the transport is closed.
+// Opening and closing, quiet, and the messages of collectives. Invariant: no thread calls the
+// wire's progress() while the transport is closed.
 #include "transport/network/network_transport.hpp"
 
 #include <fmt/core.h>
@@ -26,19 +26,19 @@ using network::SendPolicy;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// The PE that executes acknowledges without being asked when it has nothing else to do. Where it
-// takes longer than an idle network does, it is asked.
-constexpr auto kAcknowledgementComes = std::chrono::microseconds(30);
+// A process that has executed a parcel acknowledges it unasked when it has nothing else to do.
+// Quiet asks if that takes longer than on an idle network.
+constexpr auto kAskAfter = std::chrono::microseconds(30);
 
-// At most: who has ended already takes in no bye.
-constexpr auto kPartingTakes = std::chrono::milliseconds(500);
+// close() waits no longer than this, since a process that has ended reads no goodbye.
+constexpr auto kCloseTimeout = std::chrono::milliseconds(500);
 
 static_assert(network::kChunkBytes % kPieceGrain == 0);
 
-// The other tells what it has received whenever that has grown by kToldAfter. A PE may have sent
-// kMostAhead more than it has been told of, and one message beyond.
-constexpr std::uint64_t kToldAfter = 1 << 20;
-constexpr std::uint64_t kMostAhead = kMostUnreceived + kToldAfter;
+// The receiver sends a credit whenever it has received kCreditInterval more since the last one. The
+// sender waits when it is more than kMostAhead beyond the last credit.
+constexpr std::uint64_t kCreditInterval = 1 << 20;
+constexpr std::uint64_t kMostAhead = kMostUnreceived + kCreditInterval;
 std::uint64_t cost_of(std::size_t bytes) { return bytes + kMessageCost; }
 
 }  // namespace
@@ -65,7 +65,7 @@ void NetworkTransport::open(NetworkPlan plan) {
   outlet.me = static_cast<std::uint32_t>(known.me);
   std::copy_n(known.token, 2, outlet.token);
   outlet.wire_address_of = known.wire_address_of;
-  state_->wire->admit(known.key);
+  state_->wire->accept_connections(known.key);
   state_->segments.map_device(known.device_place);
   state_->held.use(known.device);
   debug("other machines are reached by {}", state_->wire->description());
@@ -78,7 +78,7 @@ void NetworkTransport::reopen() {
     const Lock lock(state.mutex);
     state.segments.map(state.plan.n_local, state.plan.base_of, state.plan.segment_bytes);
     state.is_ending = false;
-    ++state.opening;  // a bye of the one before may come still
+    ++state.opening;  // so that a late bye of the last opening does not count
     for (const auto& flow : state.flows) flow->has_said_bye = false;
     state.is_open = true;
   }
@@ -102,16 +102,16 @@ void NetworkTransport::reopen() {
              return !state.held.is_empty();
            },
        .polled_at = [&state] { return state.polled_at.load(std::memory_order_relaxed); },
-       .look = [&state] { state.follow_loss(); },
-       .watch =
+       .check_losses = [&state] { state.follow_loss(); },
+       .set_napping =
            [&state](bool naps) {
              const Lock lock(state.mutex);
-             state.outlet.has_watcher = naps;
+             state.outlet.has_napping_thread = naps;
              if (!naps) state.outlet.send_open();
            },
        .send_held =
            [&state] {
-             // Whoever has the lock sends what is held too.
+             // A thread that has the lock sends held records itself.
              const Lock lock(state.mutex, std::try_to_lock);
              if (lock) state.outlet.send_held();
            }});
@@ -127,7 +127,7 @@ void NetworkTransport::close() {
     for (const auto& flow : state.flows) {
       if (flow->peer() >= 0) flow->say_bye(state.opening);
     }
-    const auto end = Clock::now() + kPartingTakes;
+    const auto end = Clock::now() + kCloseTimeout;
     const auto all_has_left = [&] {
       return Clock::now() > end ||
              std::all_of(state.flows.begin(), state.flows.end(),
@@ -164,14 +164,14 @@ void NetworkTransport::progress_for_kernels() {
 
 void NetworkTransport::will_progress() { state_->note_poll(); }
 
-// Records that wait to leave ask on their way. A PE that has got everything acknowledges it on its
-// own, as a rule before a question would arrive.
+// The last waiting records of each flow ask for an acknowledgement. Without waiting records it asks
+// only later (kAskAfter): an idle receiver mostly acknowledges before the request would arrive.
 void NetworkTransport::complete() {
   NetworkState& state = *state_;
   fuzz_schedule();
   Lock lock(state.mutex);
   for (const auto& flow : state.flows) flow->send_asking();
-  const auto late = Clock::now() + kAcknowledgementComes;
+  const auto late = Clock::now() + kAskAfter;
   for (std::size_t i = 0; i < state.flows.size(); ++i) {
     Flow& flow = *state.flows[i];
     const network::Issued issued = flow.issued();
@@ -215,7 +215,7 @@ class NetworkMark : public CompletionMark {
   };
   NetworkState& state_;
   std::vector<Left> left_;
-  const Clock::time_point late_ = Clock::now() + kAcknowledgementComes;
+  const Clock::time_point late_ = Clock::now() + kAskAfter;
 };
 
 }  // namespace
@@ -232,7 +232,7 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
   Flow& flow = state.flow_to(pe);
   Allowance& allowance = flow.allowance(key.slot);
   state.wait(
-      lock, [&] { return allowance.sent - allowance.received <= kMostAhead; },
+      lock, [&] { return allowance.sent - allowance.confirmed <= kMostAhead; },
       [&] { return fmt::format("{} to receive its messages", state.plan.name_of(pe)); });
   allowance.sent += cost_of(bytes);
   const Record record{.kind = RecordKind::message,
@@ -260,21 +260,21 @@ void NetworkTransport::receive(int pe, const MessageKey& key, const MessageDest&
   note_received(pe, key.slot, dest.bytes);
 }
 
-// The sender learns of it before it has sent all that it may.
+// Sends a credit for each kCreditInterval, so before the sender reaches kMostAhead.
 void NetworkTransport::note_received(int pe, int slot, std::size_t bytes) {
   NetworkState& state = *state_;
-  // Noted even if the network's own thread has taken this message in, so that it leaves the next
-  // one to this thread.
+  // Also if the network's own thread has taken in this message, so that it leaves the next one to
+  // this thread.
   state.note_poll();
   const Lock lock(state.mutex);
   Flow& flow = state.flow_to(pe);
   Allowance& allowance = flow.allowance(slot);
-  allowance.taken += cost_of(bytes);
-  if (allowance.taken - allowance.told < kToldAfter) return;
-  allowance.told = allowance.taken;
+  allowance.received += cost_of(bytes);
+  if (allowance.received - allowance.reported < kCreditInterval) return;
+  allowance.reported = allowance.received;
   flow.add({.kind = RecordKind::credit,
             .index = static_cast<std::uint32_t>(slot),
-            .first = allowance.told},
+            .first = allowance.reported},
            nullptr, SendPolicy::at_once);
 }
 

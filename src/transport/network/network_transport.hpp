@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transport between machines: the operations of transport.hpp as messages over a Wire.
-// Invariant: all one-sided operations on the PEs of one node go, in order, to one process there,
-// which executes them on the memory of its node. Start-up makes it, gives it the wire as soon as it
-// has one, and opens it when it knows the other PEs.
+// The transport between machines: sends the operations of transport.hpp as messages over a Wire.
+// Invariant: all of a PE's one-sided operations on one node go, in order, to one process there,
+// which executes them on the memory of its node. Start-up makes the transport, gives it the wire,
+// and opens it when it knows the other PEs.
 #ifndef MESHMEM_TRANSPORT_NETWORK_NETWORK_TRANSPORT_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_NETWORK_TRANSPORT_HPP_
 
@@ -27,17 +27,18 @@ class NetworkTransport : public Transport {
   NetworkTransport();
   ~NetworkTransport() override;
 
-  // For the WireRequest; the wire calls it in progress() only, which nobody calls before open().
+  // For the WireRequest. The wire calls it in progress() only, so not before open().
   WireListener* listener();
   void use_wire(std::unique_ptr<Wire> wire);
   std::string wire_address() const;
-  bool admit_only(const std::vector<std::string>& addresses);  // as the wire's
+  bool admit_only(const std::vector<std::string>& addresses);  // see Wire
 
-  // From now on messages are taken in, by a thread of its own and by whoever waits.
+  // From now on its own thread, and each thread that waits, take in messages.
   void open(NetworkPlan plan);
-  // After the last fence of the job's PEs: all has left, and who disappears now is not missed.
+  // Called after the last meeting of the job's PEs. Sends what waits to leave. PEs that disappear
+  // from now on are not losses.
   void close();
-  // The same without a word to the others, for a process that ends without shmem_finalize.
+  // The same without a goodbye to the other PEs, for a process that ends without shmem_finalize.
   void abandon();
   // After close().
   void reopen();
@@ -62,10 +63,11 @@ class NetworkTransport : public Transport {
   void progress_for_kernels() override;
   void will_progress() override;
 
-  // Asks a question of a library that watches the job, to the same library in the process that
-  // serves `pe` on another node. Question and answer have at most kMostOfQuestion and kMostOfAnswer
-  // bytes: see TraceJob.
+  // Carries a question of a library that watches the job to the same library in the process that
+  // serves `pe` on another node, and waits for the answer. They have at most kMostOfQuestion and
+  // kMostOfAnswer bytes: see TraceJob.
   void ask(int pe, const void* question, std::size_t bytes, void* answer, std::size_t answer_bytes);
+  // The function that answers such questions of other nodes.
   void answer_with(AnswerQuestion answer);
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets, signals, atomics and questions as records. Invariant: what quiet has to wait for is
-// in a flow before it is counted as issued.
+// Makes records of puts, gets, signals, atomics and questions. Invariant: an operation is in its
+// flow before pending_work counts it as issued, so a quiet that sees the count also finds the
+// operation.
 #include "base/waiting/pending_work.hpp"
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "transport/network/network_transport.hpp"
@@ -15,7 +16,7 @@ using network::Record;
 using network::RecordKind;
 using network::SendPolicy;
 
-// Data that is no longer than a flag leaves: somebody may wait for it.
+// Does not hold data of a flag's length for a following put, since a PE may wait for it.
 void NetworkTransport::put(const RemotePlace& dest, const void* source, std::size_t bytes) {
   NetworkState& state = *state_;
   constexpr std::size_t kFlagBytes = 8;
@@ -59,8 +60,8 @@ void NetworkTransport::put_signal(const RemotePlace& dest, const void* source, s
   pending_work.count_issued();
 }
 
-// The next record of each flow says that it follows a fence. That is for what a device does: all
-// other records are executed in the order in which they come.
+// The next record of each flow that touches memory carries follows_fence. Only device memory needs
+// it: records for host memory are executed in the order of their arrival.
 void NetworkTransport::order() { state_->outlet.fences.fetch_add(1, std::memory_order_relaxed); }
 
 void NetworkTransport::get(void* dest, const RemotePlace& source, std::size_t bytes) {
@@ -127,7 +128,8 @@ void NetworkTransport::fetch_nbi(const RemotePlace& dest, const AtomicRequest& r
   pending_work.count_issued();
 }
 
-// The answer may come while a long question is still on its way.
+// Registers the request before it sends the question, since the answer may come before send()
+// returns.
 void NetworkTransport::ask(int pe, const void* question, std::size_t bytes, void* answer,
                            std::size_t answer_bytes) {
   static_assert(kMostOfQuestion <= network::kChunkBytes && kMostOfAnswer <= kMostCombined);

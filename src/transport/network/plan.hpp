@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan that start-up gives the transport between machines: who is where, and where this node's
-// memory is mapped. Invariant: stays as it is from open() on.
+// The plan that start-up gives to NetworkTransport::open(): on which node each PE is, and where
+// this node's memory is mapped. Invariant: does not change after open().
 #ifndef MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 
@@ -17,29 +17,30 @@
 
 namespace meshmem {
 
+// A value of *NetworkPlan::lost: the line about a lost PE has been printed.
 inline constexpr int kLossIsSaid = -1;
 
 struct NetworkPlan {
-  int me;                  // of the world
-  int n_pes;               // of the world
-  std::uint64_t token[2];  // of the job, in its messages
-  WireKey key{};           // of the job, in none
+  int me;                  // this PE, as numbered in the world
+  int n_pes;               // PEs of the world
+  std::uint64_t token[2];  // the job's token, which its messages carry
+  WireKey key{};           // the job's key, which no message carries
   int n_local;             // PEs of this node
-  // Memory of this node's PEs, mapped here.
+  // Where the segment of a PE of this node is mapped here.
   std::function<std::byte*(int local_index, RemoteSegment segment)> base_of;
-  std::size_t segment_bytes[3];  // by RemoteSegment, the same for all PEs; not of device memory
-  // Of any PE of the world.
+  std::size_t segment_bytes[3];  // by RemoteSegment, without device; the same for all PEs
+  // The next five take any PE of the world.
   std::function<int(int pe)> node_of;
   std::function<int(int pe)> local_index_of;
-  std::function<int(int pe)> server_of;  // who executes this PE's operations on the node of `pe`
+  std::function<int(int pe)> server_of;  // the PE that executes this PE's operations on `pe`
   std::function<std::string(int pe)> wire_address_of;
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
-  // Shared by this node's PEs: 1 + a far PE that one of them has lost; kLossIsSaid: by a line.
+  // Shared by this node's PEs. 0: no loss; 1 + a far PE that one of them has lost; or kLossIsSaid.
   std::atomic<int>* lost = nullptr;
-  // How long the thread that takes in messages sleeps at most, with nothing to do; milliseconds.
+  // The longest sleep of the network's thread when it has nothing to do.
   int longest_sleep_ms = 500;
-  // Bytes in the device memory of this node's PEs; nullptr: not there. `device` reads and writes
-  // them.
+  // Returns the address of `bytes` bytes in the device memory of a PE of this node, or nullptr if
+  // they are not all inside. Only `device` reads and writes there.
   std::function<std::byte*(int local_index, std::size_t offset, std::size_t bytes)> device_place =
       nullptr;
   DeviceAccess* device = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of requests. Invariant: a number is a place, and how often the place has been used.
+// The table of requests. Invariant: a number is an entry's index (lower 32 bits) and how often the
+// entry has been used (upper 32 bits).
 #include "transport/network/requests.hpp"
 
 #include "base/machine/copy_bytes.hpp"
@@ -29,7 +30,8 @@ bool Requests::answer(std::uint64_t number, int from, const std::byte* data, std
   if (bytes > 0) copy_bytes(request.dest, data, bytes);
   request.from = -1;
   free_.push_back(place);
-  // Release: publishes the data to who waits, for whom this is the last access.
+  // Release: publishes the data to the waiting thread. It may then destroy *missing, so this is the
+  // last access.
   if (request.missing) request.missing->fetch_sub(1, std::memory_order_release);
   return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gets and fetching atomics that have not been answered, by number.
-// Invariant: a number is used once, so that an answer that nobody waits for is known as such; no
-// address travels. Under the lock of the transport, but for who waits for `missing`.
+// The unanswered requests (gets, fetching atomics and questions), by number.
+// Invariant: a number is used once, so an answer that no request waits for is recognized. No
+// address travels. Under the transport's lock, except for the thread that waits for `missing`.
 #ifndef MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_
 
@@ -13,26 +13,26 @@
 
 namespace meshmem::network {
 
-// Of memory answers come in the order of the requests, so quiet counts them. The answer to a
-// question may overtake them.
+// The purpose of a request. Answers for memory come in the order of the requests, so quiet only
+// counts them. The answer to a question may overtake them, so it does not count.
 enum class Asks : bool { for_memory, a_question };
 
 class Requests {
  public:
-  // The number of a request to PE `from`, whose answer fills dest. *missing counts the answers to
-  // come and is raised here; nullptr: nobody waits for this one alone.
+  // Adds a request to PE `from`, whose answer goes to dest, and returns its number. Raises
+  // *missing, which the answer lowers; nullptr: no thread waits for this request alone.
   std::uint64_t add(int from, void* dest, std::size_t bytes, std::atomic<std::size_t>* missing,
                     Asks asks = Asks::for_memory);
-  // Of one that has been asked, also after its answer.
+  // The purpose of the request with this number; valid also right after its answer.
   Asks asks(std::uint64_t number) const {
     return requests_[static_cast<std::uint32_t>(number)].asks;
   }
-  // False: PE `from` has not been asked for these bytes.
+  // Copies an answer to its dest. False: PE `from` was not asked for these bytes.
   bool answer(std::uint64_t number, int from, const std::byte* data, std::uint64_t bytes);
 
  private:
   struct Request {
-    std::uint32_t uses = 0;  // of this place
+    std::uint32_t uses = 0;  // how often this entry has been used
     int from = -1;           // -1: free
     void* dest = nullptr;
     std::size_t bytes = 0;

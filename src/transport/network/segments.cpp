@@ -11,7 +11,7 @@
 namespace meshmem::network {
 namespace {
 
-// Calls access(word) with an unsigned integer of 1, 2, 4 or 8 bytes.
+// Calls access() with a zero of the unsigned type that has `bytes` bytes (1, 2, 4 or 8).
 template <typename Access>
 void by_word(std::size_t bytes, const Access& access) {
   if (bytes == 8) return access(std::uint64_t{});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flows of a PE, what goes out by them, what all who wait do, and what follows a loss.
-// Invariant: a flow that has been made stays.
+// A PE's flows and the sending of records, the poll of threads that wait, and the end of the job
+// after a loss. Invariant: a flow that has been made stays.
 #include "transport/network/state.hpp"
 
 #include <fmt/core.h>
@@ -25,18 +25,20 @@ using network::SendPolicy;
 
 namespace {
 
-// The parcels that one PE may have under way to another; a PE with more waits.
-constexpr std::size_t kMostLeaving = 64;  // parcels
-constexpr std::uint64_t kMostHeld = 32;   // parcels that wait there for a device
-constexpr std::uint64_t kMostRequests = 1024;
+// Limits of a flow. A PE that has reached one waits before it sends more.
+constexpr std::size_t kMostLeaving = 64;       // parcels that the wire has not sent
+constexpr std::uint64_t kMostHeld = 32;        // unacknowledged parcels that may wait for a device
+constexpr std::uint64_t kMostRequests = 1024;  // unanswered ones
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
-constexpr auto kLaunchersTurn = std::chrono::milliseconds(1500);  // Open MPI takes one second
-constexpr auto kOthersNotice = std::chrono::milliseconds(2500);   // probes have whole seconds
-constexpr auto kAtOnce = std::chrono::milliseconds(0);
-constexpr auto kLook = std::chrono::milliseconds(5);
-// From a signal's arrival to the command of the kernel that has waited for it: three trips over
-// PCIe, of the look that finds the signal, of the data and of the command.
-constexpr auto kAnswerTakes = std::chrono::microseconds(15);
+// How long a PE that has lost another one lives on, so that the launcher can end the job, and so
+// that other nodes notice a silent machine themselves.
+constexpr auto kLauncherGrace = std::chrono::milliseconds(1500);    // Open MPI takes one second
+constexpr auto kOtherNodesGrace = std::chrono::milliseconds(2500);  // probes have whole seconds
+constexpr auto kNoGrace = std::chrono::milliseconds(0);
+constexpr auto kLossCheckInterval = std::chrono::milliseconds(5);
+// From a signal's arrival to the command of the kernel that has waited for it. This is three trips
+// over PCIe: for the load that finds the signal, for the data, and for the command.
+constexpr auto kKernelAnswerTime = std::chrono::microseconds(15);
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {
   return flow.n_requested() - flow.n_answered() < kMostRequests &&
@@ -74,25 +76,25 @@ bool NetworkState::take_in(const Lock&, Acknowledges when) {
   if (!held.is_empty()) [[unlikely]]
     any = held.advance() || any;
   if (!any) {
-    const bool waits = takes_in_for_kernels && answer_comes_until != Time{};
+    const bool waits = takes_in_for_kernels && answer_deadline != Time{};
     return !waits && outlet.acknowledge_all();
   }
-  if (expects_answer && answer_comes_until == Time{})
-    answer_comes_until = outlet.now() + kAnswerTakes;
+  if (expects_answer && answer_deadline == Time{})
+    answer_deadline = outlet.now() + kKernelAnswerTime;
   arrivals_of_waits.fetch_add(1, std::memory_order_relaxed);
-  // The PE that polls need not come again to acknowledge, or to answer for the device. And the wire
-  // wakes a thread that sleeps only until somebody else has taken something.
-  if (thread.sleeps_on()) [[unlikely]]
+  // This thread may never poll again, so the network's thread must acknowledge and answer for the
+  // device. The wire may not wake it any more, since this thread has called progress().
+  if (thread.sleeps_until_event()) [[unlikely]]
     thread.wake_soon();
   return true;
 }
 
 void NetworkState::acknowledge_if_answer_is_late() {
-  if (answer_comes_until == Time{}) return;
-  const bool has_come = !outlet.has_to_acknowledge();
-  if (!has_come && outlet.now() < answer_comes_until) return;
-  answer_comes_until = {};
-  if (has_come) return;
+  if (answer_deadline == Time{}) return;
+  const bool has_been_acknowledged = !outlet.has_to_acknowledge();
+  if (!has_been_acknowledged && outlet.now() < answer_deadline) return;
+  answer_deadline = {};
+  if (has_been_acknowledged) return;
   outlet.note_unanswered();
   outlet.acknowledge_all();
 }
@@ -125,12 +127,13 @@ void NetworkState::wait_for_room(Lock& lock, Flow& flow) {
 }
 
 void NetworkState::wait_for(Lock& lock, const Flow& flow, const std::atomic<std::size_t>& missing) {
-  // Acquire: what has been answered, or read, is so once none is missing.
+  // Acquire: the stores of the answers' data, or the wire's reads of sent data, happen before this
+  // function returns.
   const auto is_done = [&] { return missing.load(std::memory_order_acquire) == 0; };
   wait(lock, is_done, [&] { return "an answer from " + plan.name_of(flow.pe()); });
 }
 
-// Chunks of one message have the same offset, which is its step.
+// All chunks of a message have the same offset, since its offset is the step.
 void NetworkState::send_chunks(Lock& lock, Flow& flow, Record record, const void* data,
                                std::atomic<std::size_t>* under_way) {
   const auto* from = static_cast<const std::byte*>(data);
@@ -160,7 +163,7 @@ void NetworkState::send(Lock& lock, Flow& flow, const Record& record, const void
   wait_for(lock, flow, under_way);
 }
 
-// All requests leave before the PE waits for an answer, up to the limit of requests under way.
+// Sends all requests before it waits for an answer, up to the limit of unanswered requests.
 void NetworkState::request(Lock& lock, Flow& flow, const RemotePlace& source, void* dest,
                            std::size_t bytes, std::atomic<std::size_t>* missing) {
   if (missing) will_poll();
@@ -202,18 +205,19 @@ bool NetworkState::has_third_node() const {
   return false;
 }
 
-// A launcher that sees how the other process ended says it better, and ends the job with its
-// status. While a PE was silent the launcher had its turn. With three machines or more, this PE
-// stays until the others have noticed the silence too: they would blame its own end instead.
+// If a connection has ended, waits for the launcher, which knows better how the process ended and
+// ends the job with its status. For a silent PE the launcher has had time already. With three
+// machines or more, this PE then stays until the others have noticed the silence too. Otherwise
+// they would blame the end of this PE.
 void NetworkState::note_loss(int pe, const std::string& why, bool was_silent) {
-  const auto wait = !was_silent ? kLaunchersTurn : has_third_node() ? kOthersNotice : kAtOnce;
+  const auto wait = !was_silent ? kLauncherGrace : has_third_node() ? kOtherNodesGrace : kNoGrace;
   const auto is_silent = [](const Loss& loss) { return loss.was_silent; };
   const bool is_first_silence = was_silent && std::none_of(losses.begin(), losses.end(), is_silent);
   if (losses.empty() || is_first_silence) losses_known_at = Time::clock::now() + wait;
   losses.push_back({pe, why, was_silent});
 }
 
-// A PE whose connection has ended may have left because of the silent one.
+// Blames a silent PE first: a PE whose connection has ended may have ended because of it.
 void NetworkState::end_if_losses_are_known() {
   if (is_ending || Time::clock::now() < losses_known_at) return;
   const auto silent =
@@ -221,7 +225,7 @@ void NetworkState::end_if_losses_are_known() {
   end_for(silent != losses.end() ? *silent : losses.front());
 }
 
-// All machines that this PE is connected to are silent, and they are several.
+// True if all machines that this PE is connected to are silent, and they are two or more.
 bool NetworkState::is_cut_off() const {
   std::set<int> silent, connected;
   for (const Loss& loss : losses)
@@ -239,7 +243,7 @@ void NetworkState::end_for(const Loss& loss) {
   end_with_line(loss.pe, fmt::format("lost {}: {}", plan.name_of(loss.pe), loss.why));
 }
 
-// Of a node's PEs only the first to see it says anything.
+// Prints the line if this is the first PE of its node that has lost a PE; the others only end.
 void NetworkState::end_with_line(int pe, const std::string& line) {
   int none = 0;
   if (plan.lost && !plan.lost->compare_exchange_strong(none, 1 + pe)) end_after_others();
@@ -248,11 +252,11 @@ void NetworkState::end_with_line(int pe, const std::string& line) {
   end_job_on_error();
 }
 
-// Not before the line: who ends the job ends the one who is to say it.
+// Waits until the other PE has printed its line: the end of this PE would end that one too.
 void NetworkState::end_after_others() const {
-  const auto end = std::chrono::steady_clock::now() + kLaunchersTurn;
+  const auto end = std::chrono::steady_clock::now() + kLauncherGrace;
   while (*plan.lost != kLossIsSaid && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kLossCheckInterval);
   abort_job(1, "error");
 }
 

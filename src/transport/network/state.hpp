@@ -25,8 +25,8 @@ namespace meshmem {
 
 using Lock = std::unique_lock<std::mutex>;
 
-// When a poll that has found nothing acknowledges what came before: at once, or with a kernel's
-// answer if one is expected. A kernel usually answers a signal within microseconds, and its answer
+// When a poll that finds no message acknowledges earlier ones: at once, or with a kernel's answer
+// if one is expected. A kernel usually answers a signal within microseconds, and its answer
 // can carry the acknowledgement. A separate acknowledgement would leave first and delay the answer.
 enum class Acknowledges { at_once, with_an_answer };
 
@@ -56,14 +56,14 @@ struct NetworkState {
   bool expects_answer = false;  // a kernel is likely to answer what the last take_in() took in
   using Time = network::FollowUps::Clock::time_point;
   Time losses_known_at{};
-  Time answer_comes_until{};  // when to acknowledge without the answer; 0: none is expected
+  Time answer_deadline{};  // when to acknowledge without the answer; 0: none is expected
   // When threads other than the network's polled last; Time::max() while they poll.
   std::atomic<Time> polled_at{};
   std::atomic<std::uint64_t> refused{0};             // parcels that are not of this job, dropped
   std::atomic<AnswerQuestion> answer_with{nullptr};  // answers other nodes' questions (records)
   network::ProgressThread thread{};
 
-  // The flow to PE `pe`; made when it is first asked for.
+  // The flow to PE `pe`. The first call makes it.
   network::Flow& flow_to(int pe);
   network::Flow* find_flow(int pe) const;
   // The flow to the process that executes this PE's operations on PE `pe`.
@@ -116,8 +116,8 @@ struct NetworkState {
   // Called by a thread that sends a request and polls until the answer comes. Otherwise the answer
   // would also wake the network's thread, which would then wait for the mutex.
   void will_poll() {
-    if (thread.sleeps_on()) [[unlikely]]
-      thread.leave_it_to_caller();
+    if (thread.sleeps_until_event()) [[unlikely]]
+      thread.stop_watching_wire();
   }
   // Takes in the messages that have come. If there are none, it acknowledges earlier ones. Returns
   // false if it had nothing to do.

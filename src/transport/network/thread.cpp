@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sleeping and waking. Invariant: before it sleeps until something comes, nobody has polled for a
-// while, and there was nothing to do after the wire had been told to wake it.
+// Sleeping and waking. Invariant: it sleeps until an event only if no thread has polled for a while
+// and the wire was armed with nothing left to do.
 #include "transport/network/thread.hpp"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ constexpr microseconds kShortestNap{100}, kLongestNap{1000};
 // A PE that polls less often has gone to compute, or is about to sleep too.
 constexpr microseconds kLongestBetweenPolls{100};
 constexpr int kPollsInNap = 4;
-// For so long a PE copies between two parts of a large collective, and then polls again.
+// A PE may copy for this long in a large collective before it polls again.
 constexpr microseconds kLongestCopy{1000};
 
 void watch(int epoll_fd, int fd) {
@@ -60,12 +60,12 @@ void ProgressThread::stop() {
   for (const int fd : {stop_fd_, timer_fd_, epoll_fd_}) ::close(fd);
 }
 
-// Others that have polled within kLongestCopy do so again, most likely. To look whether they do
-// would not tell: this thread may be on the core of the one who polls.
+// A thread that has polled within kLongestCopy will most likely poll again. Waiting for that poll
+// would not help: this thread may occupy the core of the thread that polls.
 void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "meshmem network");
   while (!stops_) {
-    work_.look();
+    work_.check_losses();
     if (others_have_polled(kLongestCopy)) leave_it_to_others();
     take_in();
     if (work_.is_busy()) {
@@ -80,12 +80,11 @@ void ProgressThread::nap_while_busy() {
   microseconds nap = kShortestNap;
   for (; !stops_ && work_.is_busy(); nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
-    work_.look();
+    work_.check_losses();
     if (take_in()) nap = kShortestNap;
   }
 }
 
-// All that is there. Whether there was anything.
 bool ProgressThread::take_in() {
   OwnWorkSpan span(OwnWork::take_in_messages);
   bool any = false;
@@ -99,24 +98,25 @@ bool ProgressThread::others_have_polled(microseconds within) const {
 }
 
 void ProgressThread::leave_it_to_others() {
-  work_.watch(true);
+  work_.set_napping(true);
   nap_while_others_poll();
-  work_.watch(false);
+  work_.set_napping(false);
 }
 
 void ProgressThread::nap_while_others_poll() {
   for (microseconds nap = kShortestNap; !stops_; nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
-    work_.look();
+    work_.check_losses();
     work_.send_held();
     if (!others_have_polled(std::max(kLongestBetweenPolls, nap / kPollsInNap))) return;
   }
 }
 
-// Said before the wire is armed: who takes in something after that sees it. The wire's descriptor
-// is watched no longer than that: each message would cost the one who sends it a look here.
+// Sets sleep_ before it arms the wire, so that a thread which then takes in something sees it and
+// calls wake_soon(). Watches the wire's descriptor only while it sleeps: otherwise the sender of
+// each message would pay for notifying this epoll instance.
 void ProgressThread::sleep_until_event() {
-  sleep_ = Sleep::on;
+  sleep_ = Sleep::until_event;
   epoll_event event{};
   watch(epoll_fd_, work_.event_fd);
   const bool any = work_.arm() && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
@@ -128,14 +128,14 @@ void ProgressThread::sleep_until_event() {
   }
 }
 
-// In this order: a thread that has woken up meanwhile, and watches again, has the timer to wake it.
-void ProgressThread::leave_it_to_caller() {
+// The order matters: if the thread wakes in between and watches again, the timer still wakes it.
+void ProgressThread::stop_watching_wire() {
   epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
   wake_soon();
 }
 
 void ProgressThread::wake_soon() {
-  sleep_ = Sleep::for_a_moment;
+  sleep_ = Sleep::until_timer;
   itimerspec time{};
   time.it_value.tv_nsec = std::chrono::nanoseconds(kLongestNap).count();
   timerfd_settime(timer_fd_, 0, &time, nullptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread that takes in messages while the program computes.
-// Invariant: it never polls. It sleeps until the wire has something; while others poll, or a device
-// is at work, it takes naps of at most a millisecond. No signal is delivered to it. Made by
+// The network's thread, which takes in messages while the program computes.
+// Invariant: it never spins. It sleeps until the wire has something. While other threads poll, or a
+// device is at work, it naps for at most a millisecond at a time. It gets no signals. Started by
 // network_transport.
 #ifndef MESHMEM_TRANSPORT_NETWORK_THREAD_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_THREAD_HPP_
@@ -20,33 +20,36 @@ class ProgressThread {
   struct Work {
     int event_fd;
     int longest_sleep_ms;
-    std::function<bool()> progress;  // false: there was nothing
-    std::function<bool()> arm;       // false: progress first
-    std::function<bool()> is_busy;   // something is to come that wakes nobody
-    // When others last made progress; in the future while they do.
+    std::function<bool()> progress;  // false: there was nothing to do
+    std::function<bool()> arm;       // false: call progress() first
+    std::function<bool()> is_busy;   // a device is at work, whose end wakes no thread
+    // When other threads polled last; in the future while they poll.
     std::function<Clock::time_point()> polled_at;
-    std::function<void()> look;  // at other things, at least after the longest sleep
-    // Says that it naps from now on, and calls send_held() after each nap; or that it does not.
-    std::function<void(bool naps)> watch;
+    std::function<void()> check_losses;  // called after each sleep and each nap
+    // true: the thread naps from now on, and calls send_held() after each nap. false: no longer.
+    std::function<void(bool naps)> set_napping;
     std::function<void()> send_held;
   };
   ~ProgressThread() { stop(); }
   void start(Work work);
-  // Returns when the thread has ended. Not called by it.
+  // Returns when the thread has ended. Other threads call it.
   void stop();
 
-  // Whether it sleeps until something comes, and nobody has called wake_soon().
-  bool sleeps_on() const { return sleep_.load(std::memory_order_relaxed) == Sleep::on; }
-  // Within a millisecond: for what can wait so long, and need not if others do it meanwhile.
+  // True if it sleeps until the wire has something, and no thread has called wake_soon().
+  bool sleeps_until_event() const {
+    return sleep_.load(std::memory_order_relaxed) == Sleep::until_event;
+  }
+  // Wakes it within a millisecond, for work that can wait that long.
   void wake_soon();
-  // By one who polls: what comes wakes this thread no more. It looks within a millisecond whether
-  // somebody still polls.
-  void leave_it_to_caller();
+  // Called by a thread that polls, so that arriving messages do not wake the network's thread. This
+  // wakes it within a millisecond to see whether that thread still polls.
+  void stop_watching_wire();
 
  private:
-  enum class Sleep { none, on, for_a_moment };
+  enum class Sleep { none, until_event, until_timer };
 
   void run();
+  // Takes in all messages that are there. False: there were none.
   bool take_in();
   bool others_have_polled(std::chrono::microseconds within) const;
   void leave_it_to_others();

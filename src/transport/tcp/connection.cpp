@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the handshake are small enough for an empty socket to take them at once. A connection
-// whose socket does not is closed.
+// The steps of the handshake. Its messages are so small that an empty socket takes each at once. If
+// a socket does not, the connection is closed.
 #include "transport/tcp/connection.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ std::unique_ptr<Connection> Connection::dial(const Address& from, const Address&
   made->other_ = to;
   made->peer = peer;
   made->was_used = true;
-  // From the job's interface, by whatever port.
+  // Use the job's interface, with any port.
   if (read_address(as_text(from), &here) == bytes) {
     auto& port = here.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(here).sin_port
                                            : reinterpret_cast<sockaddr_in6&>(here).sin6_port;
@@ -59,18 +59,18 @@ std::unique_ptr<Connection> Connection::accept(UniqueFd socket, double patience)
 }
 
 int Connection::read_whole(std::size_t bytes) {
-  while (n_heard_ < bytes) {
+  while (n_received_ < bytes) {
     const ssize_t got =
-        ::recv(descriptor(), heard_.data() + n_heard_, bytes - n_heard_, MSG_DONTWAIT);
+        ::recv(descriptor(), received_.data() + n_received_, bytes - n_received_, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
     if (got <= 0) {
       error = got < 0 ? errno : 0;
       return -1;
     }
-    n_heard_ += static_cast<std::size_t>(got);
+    n_received_ += static_cast<std::size_t>(got);
   }
-  n_heard_ = 0;
+  n_received_ = 0;
   return 1;
 }
 
@@ -99,7 +99,7 @@ Connection::Step Connection::advance(const WireKey& key, const Address& own) {
 }
 
 Connection::Step Connection::take_greeting(const WireKey& key, const Address& own) {
-  std::memcpy(&greeting_, heard_.data(), sizeof greeting_);
+  std::memcpy(&greeting_, received_.data(), sizeof greeting_);
   if (!is_greeting(greeting_)) return Step::is_refused;
   claim_ = make_claim(key, greeting_, own, other_);
   if (!write_whole(&claim_, sizeof claim_)) return Step::has_ended;
@@ -109,14 +109,14 @@ Connection::Step Connection::take_greeting(const WireKey& key, const Address& ow
 
 Connection::Step Connection::take_answer(const WireKey& key, const Address&) {
   Digest answer;
-  std::memcpy(answer.data(), heard_.data(), answer.size());
+  std::memcpy(answer.data(), received_.data(), answer.size());
   if (!is_same(answer, make_answer(key, greeting_, claim_, other_))) return Step::is_refused;
   state_ = State::is_proved;
   return Step::is_proved;
 }
 
 Connection::Step Connection::take_claim(const WireKey& key, const Address& own) {
-  std::memcpy(&claim_, heard_.data(), sizeof claim_);
+  std::memcpy(&claim_, received_.data(), sizeof claim_);
   if (!meshmem::tcp::is_proved(key, greeting_, claim_, own)) return Step::is_refused;
   other_ = claim_.address;
   const Digest answer = make_answer(key, greeting_, claim_, own);
@@ -125,7 +125,7 @@ Connection::Step Connection::take_claim(const WireKey& key, const Address& own) 
   return Step::is_proved;
 }
 
-// Where packets find no way any more, the kernel says so instead of that time is up.
+// If packets have no route any more, the kernel reports that instead of a timeout.
 bool is_silence(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }

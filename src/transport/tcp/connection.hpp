@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One socket to another process, which carries parcels both ways once both ends are proved.
-// Invariant: until then exactly the bytes of the handshake are read, and nothing else is looked at.
-// Owned by TcpWire.
+// One socket to another process. After the handshake has proved both ends, it carries parcels both
+// ways.
+// Invariant: before that, exactly the bytes of the handshake are read. Owned by TcpWire.
 #ifndef MESHMEM_TRANSPORT_TCP_CONNECTION_HPP_
 #define MESHMEM_TRANSPORT_TCP_CONNECTION_HPP_
 
@@ -25,34 +25,35 @@ class Connection {
   enum class State { awaits_greeting, awaits_answer, awaits_claim, is_proved };
   enum class Step { waits, is_proved, has_ended, is_refused };
 
-  // To another process, whose address is known; `from`: this one's.
+  // Connects from this process's address to another's. Returns nullptr and sets *error (an errno)
+  // if that fails at once.
   static std::unique_ptr<Connection> dial(const Address& from, const Address& to, int peer,
                                           double patience, int* error);
-  // Of somebody, who is greeted.
+  // Takes over a connection that the listening socket has accepted, and sends the greeting.
   static std::unique_ptr<Connection> accept(UniqueFd socket, double patience);
 
-  // Goes on with the handshake, as far as bytes have come.
+  // Continues the handshake with the bytes that have come.
   Step advance(const WireKey& key, const Address& own);
 
   int descriptor() const { return socket_.get(); }
   bool is_proved() const { return state_ == State::is_proved; }
   bool is_accepted() const { return is_accepted_; }
-  // This end has sent its claim, so the other end may have proved the connection already.
+  // True if this end has sent its claim, so that the other end may consider it proved already.
   bool has_claimed() const { return !is_accepted_ && state_ != State::awaits_greeting; }
   const Address& other() const { return other_; }
   Clock::time_point since() const { return since_; }
 
   Outgoing outgoing;
   Incoming incoming;
-  int peer = -1;          // -1: nobody whom the listener knows
-  bool was_used = false;  // for a parcel
+  int peer = -1;          // the wire's number of the peer that is sent to on it; -1: none
+  bool was_used = false;  // dialled, used for sending, or a parcel has come
   bool has_ended = false;
-  bool awaits_room = false;  // as epoll has been told
-  int error = 0;             // of a send
+  bool awaits_room = false;  // epoll watches for EPOLLOUT too
+  int error = 0;             // errno of a send, or of a read in the handshake
 
  private:
   Connection(UniqueFd socket, bool is_accepted, double patience);
-  // 1: whole; 0: not yet; -1: has ended.
+  // Reads a message of the handshake. 1: it is complete; 0: not yet; -1: the connection has ended.
   int read_whole(std::size_t bytes);
   bool write_whole(const void* from, std::size_t bytes);
   Step take_greeting(const WireKey& key, const Address& own);
@@ -66,14 +67,14 @@ class Connection {
   Address other_{};
   Greeting greeting_{};
   Claim claim_{};
-  std::array<char, sizeof(Claim)> heard_{};
-  std::size_t n_heard_ = 0;
+  std::array<char, sizeof(Claim)> received_{};
+  std::size_t n_received_ = 0;
 };
 
 bool is_lack_of_room(int error);  // no descriptor or memory for a socket
 bool is_silence(int error);
 std::string text_of(int error);
-// Text such as "its connection has ended". `patience` is the value of MESHMEM_KEEPALIVE.
+// Text such as "its connection has ended". `patience`: seconds, from MESHMEM_KEEPALIVE.
 std::string reason_of(int error, double patience);
 
 }  // namespace meshmem::tcp

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random bytes are the kernel's. Without them nobody could be told apart, so the process ends.
+// Nonces are random bytes from the kernel. If it has none, the process ends: proofs could be
+// replayed.
 #include "transport/tcp/handshake.hpp"
 
 #include <netinet/in.h>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::array<char, 8> kMagic = {'m', 'e', 's', 'h', 'm', 'e', 'm', '1'};
 
-// How an address lies in its bytes.
+// The layout of an Address.
 struct Fields {
   char family;  // 4 or 6
   char unused[5];
@@ -27,7 +28,7 @@ struct Fields {
 static_assert(sizeof(Fields) == sizeof(Address));
 
 void draw(void* to, std::size_t bytes) {
-  check(getrandom(to, bytes, 0), "get random bits");  // at most 256 come whole
+  check(getrandom(to, bytes, 0), "get random bits");  // up to 256 bytes come in one call
 }
 
 Digest mac(const WireKey& key, std::string_view role, const Greeting& greeting,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages of two processes before the first parcel, so that each knows that the other has the
-// job's key. They are the accepting end's nonce, the connecting end's claim, and the accepting
-// end's answer. A proof is a MAC over its maker's role, both nonces and both addresses, so none
-// serves a second time.
-// Invariant: the accepting end says nothing that depends on the key before the claim is proved.
+// The handshake before the first parcel, by which each end proves that it has the job's key. The
+// accepting end sends a greeting with its nonce. The connecting end sends a claim, and the
+// accepting end an answer. A proof is a MAC over its maker's role, both nonces and both addresses,
+// so it works once only.
+// Invariant: the accepting end sends nothing that depends on the key before the claim is proved.
 // Used by tcp/connection.
 #ifndef MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_
 #define MESHMEM_TRANSPORT_TCP_HANDSHAKE_HPP_
@@ -21,12 +21,12 @@
 
 namespace meshmem::tcp {
 
-// Where a process listens, and 64 random bits that are of no other process: 32 bytes.
+// Where a process listens, and 64 random bits that tell it from earlier processes there.
 using Address = std::array<char, 32>;
 inline std::string_view as_text(const Address& address) { return {address.data(), address.size()}; }
-// `at`: an interface's address with the port. Random bits are drawn.
+// `at`: an interface's address, with the port. Draws the random bits.
 Address make_address(const sockaddr_storage& at);
-// 0: no address. Else the bytes of *at.
+// Fills *at and returns its length; 0: `address` is invalid.
 socklen_t read_address(std::string_view address, sockaddr_storage* at);
 
 struct Greeting {
@@ -43,12 +43,12 @@ static_assert(sizeof(Greeting) == 40 && sizeof(Claim) == 104 && sizeof(Digest) =
 
 Greeting make_greeting();
 bool is_greeting(const Greeting& greeting);
-// Of who connects to `accepting`.
+// The claim of a process that connects to `accepting`.
 Claim make_claim(const WireKey& key, const Greeting& greeting, const Address& connecting,
                  const Address& accepting);
 bool is_proved(const WireKey& key, const Greeting& greeting, const Claim& claim,
                const Address& accepting);
-// The accepting end's.
+// The accepting end's proof.
 Digest make_answer(const WireKey& key, const Greeting& greeting, const Claim& claim,
                    const Address& accepting);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages as a stream of bytes: each is a parcel of its lengths, its head and its body.
-// Invariant: what is sent leaves from where it lies. Received data is believed only as far as its
-// lengths are possible, and a parcel is handed on when it is whole. Used by tcp/connection.
+// Writes and reads messages as a stream of bytes. A parcel is its lengths, its head and its body.
+// Invariant: head and body are sent from the caller's memory. Received lengths are checked before
+// use, and a parcel is handed on when it is complete. Used by tcp/connection.
 #ifndef MESHMEM_TRANSPORT_TCP_PARCELS_HPP_
 #define MESHMEM_TRANSPORT_TCP_PARCELS_HPP_
 
@@ -23,6 +23,7 @@ struct Lengths {
   std::uint8_t introduces;
   std::uint16_t mark;
 };
+// Lengths::mark of every parcel.
 inline constexpr std::uint16_t kMark = 0x6d70;
 Lengths lengths_of(const Wire::Message& message);
 bool are_possible(const Lengths& lengths);
@@ -30,13 +31,15 @@ bool are_possible(const Lengths& lengths);
 // Messages that wait for the socket to take them.
 class Outgoing {
  public:
-  // Sends what the socket takes at once, if nothing waits, and keeps the rest. Returns an errno.
+  // Sends as much as the socket takes at once, unless earlier messages wait, and keeps the rest.
+  // Returns 0 or an errno.
   int send(int descriptor, const Wire::Message& message);
-  // The socket is not there yet.
+  // Keeps a message for a later flush().
   void keep(const Wire::Message& message) { waiting_.push_back({message, lengths_of(message), 0}); }
+  // Sends kept messages until the socket is full. Returns 0 or an errno.
   int flush(int descriptor);
   bool is_empty() const { return waiting_.empty(); }
-  // All have been sent as far as their owners are concerned.
+  // Drops the kept messages, and calls sent() for each.
   void give_back();
 
  private:
@@ -55,19 +58,19 @@ using TakeParcel =
 
 class Incoming {
  public:
-  enum class Got { nothing, something, end, failure, nonsense };
-  // Reads once, and hands on what is whole. `room`: for what is read, of anybody.
+  enum class Got { nothing, something, end, failure, invalid };
+  // Reads once, and hands on the complete parcels. `room`: a buffer that all connections share.
   Got read(int descriptor, std::vector<std::byte>& room, const TakeParcel& take);
 
  private:
   long read_some(int descriptor, std::vector<std::byte>& room);
-  // The whole parcels of these bytes; false: nonsense. The bytes behind them are kept.
+  // Hands on the complete parcels in these bytes, and keeps the rest. False: invalid lengths.
   bool take_all(const std::byte* at, std::size_t bytes, const TakeParcel& take);
   void keep(const std::byte* at, std::size_t bytes, std::size_t whole);
 
-  // Of one parcel: what has come, and how long it is; 0: not even its lengths have come.
-  std::unique_ptr<std::byte[]> part_;
-  std::size_t n_here_ = 0, whole_ = 0;
+  // The incomplete parcel, how much of it has come, and its length (0: not known yet).
+  std::unique_ptr<std::byte[]> parcel_;
+  std::size_t n_received_ = 0, parcel_bytes_ = 0;
 };
 
 }  // namespace meshmem::tcp

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what comes, and says which connections epoll watches.
-// Invariant: epoll watches all connections but the steady one. After arm() has returned true there
-// is no steady one until data has come.
+// Reads from connections, and decides which of them epoll watches.
+// Invariant: epoll watches all connections but the steady one (see handle_events). After arm() has
+// returned true there is no steady one until data has come.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -23,43 +23,45 @@ using tcp::Incoming;
 
 namespace {
 
-// Other connections wait no longer than this and one read. Naps between looks are longer, so each
-// look after a nap asks about all.
-constexpr auto kReadUnasked = std::chrono::microseconds(5);
-// To leave epoll's set and to join it again takes 1.4 us.
+// While there is a steady connection, epoll is asked about the others this often. Naps between
+// polls are longer, so the first poll after a nap always asks.
+constexpr auto kCheckOthersEvery = std::chrono::microseconds(5);
+// A connection that brings data this many times in a row becomes the steady one. To leave epoll's
+// set and to join it again takes 1.4 us.
 constexpr int kSteadyAfter = 8;
 
 }  // namespace
 
 bool TcpWire::progress() {
   bool any = handle_events();
-  if (!strangers_.empty() || !redialled_.empty() || (is_admitting_ && !is_listening_)) {
+  if (!strangers_.empty() || !redialled_.empty() || (is_accepting_ && !is_listening_)) {
     const Time now = Clock::now();
     end_late_strangers(now);
     dial_again(now);
-    if (is_admitting_ && !is_listening_ && now >= listen_again_) listen_for(true);
+    if (is_accepting_ && !is_listening_ && now >= listen_again_) listen_for(true);
   }
   if (!losses_.empty() && report_losses()) any = true;
   remove_ended();
   return any;
 }
 
-// To ask epoll takes .5 us when data has come, and the next look takes .5 us more. A read that
-// finds nothing takes less. And whoever sends to a socket that epoll watches pays .15 us for that.
-// So a connection that has brought data several times in a row leaves the set: it is read with each
-// look, and epoll is asked about the others every few microseconds.
+// To ask epoll takes .5 us when data has come, and another .5 us the next time. A read that finds
+// nothing takes less. A send to a socket that epoll watches takes .15 us longer. So a connection
+// that has brought data several times in a row leaves epoll's set, and becomes the steady one. Each
+// poll reads it, and asks epoll about the others every few microseconds.
 bool TcpWire::handle_events() {
   if (steady_ == nullptr) return handle_watched();
   Connection& steady = *steady_;
-  if (!steady.outgoing.is_empty()) flush(steady);  // epoll could not take it back
+  if (!steady.outgoing.is_empty()) flush(steady);  // when epoll could not watch it again
   const bool any = take_from(steady);
   const Time now = Clock::now();
-  if (now < ask_at_) return any;
-  ask_at_ = now + kReadUnasked;
+  if (now < check_others_at_) return any;
+  check_others_at_ = now + kCheckOthersEvery;
   return handle_watched() || any;
 }
 
-// Handles own dials last: a process whose dial stays has sent its claim before its answer to ours.
+// Handles this process's own dials last: if the peer's dial is the one to stay, the peer has sent
+// its claim on it before its answer to this process's dial.
 bool TcpWire::handle_watched() {
   std::array<epoll_event, 64> room;
   const int n = ::epoll_wait(events_.get(), room.data(), static_cast<int>(room.size()), 0);
@@ -105,14 +107,14 @@ void TcpWire::note_proved(Connection& connection) {
   if (connection.is_accepted()) {
     std::erase(strangers_, &connection);
     came_from_[std::string(as_text(connection.other()))] = &connection;
-    take_instead_of_dialling(connection);
+    take_accepted_instead_of_dial(connection);
   }
   flush(connection);
   take_from(connection);
 }
 
 bool TcpWire::take_from(Connection& connection) {
-  taking_ = &connection;
+  reading_from_ = &connection;
   switch (connection.incoming.read(connection.descriptor(), room_, take_parcel_)) {
     case Incoming::Got::nothing:
       if (connection.error == 0) return false;
@@ -127,7 +129,7 @@ bool TcpWire::take_from(Connection& connection) {
     case Incoming::Got::failure:
       end(connection, errno);
       return true;
-    case Incoming::Got::nonsense:
+    case Incoming::Got::invalid:
       break;
   }
   const auto known = peer_at_.find(std::string(as_text(connection.other())));
@@ -140,9 +142,9 @@ void TcpWire::take(Connection& connection, const tcp::Lengths& lengths, const st
                    const std::byte* body) {
   connection.was_used = true;
   int sender = -1;
-  if (lengths.introduces != 0 && listener_->admits(head, lengths.head_bytes))
+  if (lengths.introduces != 0 && listener_->accepts_introduction(head, lengths.head_bytes))
     sender = connect(as_text(connection.other()));
-  listener_->take(sender, head, lengths.head_bytes, body, lengths.body_bytes);
+  listener_->handle_message(sender, head, lengths.head_bytes, body, lengths.body_bytes);
 }
 
 // ---- Watching

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Listens for connections, and keeps those that have proved nothing yet (strangers). Closes the
-// oldest if there are too many, or if the process has no descriptor left. A process of the job that
-// loses its connection this way connects again.
+// Listens, and accepts connections. Those that have proved nothing yet are strangers. Closes the
+// oldest stranger if there are too many, or if the process has no descriptor left. A process of the
+// job that loses its connection this way connects again.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -19,8 +19,8 @@ namespace meshmem {
 namespace {
 
 constexpr int kBacklog = 4096;
-constexpr int kMostAtOnce = 16;  // so that those who are of the job get their turn
-constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr int kMostAtOnce = 16;  // so that proved connections get their turn
+constexpr auto kPause = std::chrono::milliseconds(100);  // without a descriptor to accept with
 
 // Returns 0 or an errno. A port counts as free although the kernel still remembers connections of
 // an earlier job on it (SO_REUSEADDR).
@@ -76,7 +76,7 @@ void TcpWire::accept_some() {
   }
 }
 
-// False: no stranger has one.
+// Closes the oldest stranger. False: there is none.
 bool TcpWire::make_room_for_descriptor() {
   if (strangers_.empty()) return false;
   end(*strangers_.front(), 0);
@@ -88,7 +88,8 @@ void TcpWire::end_late_strangers(Time now) {
     end(*strangers_.front(), 0);
 }
 
-// A listening socket that nothing can be taken from would wake who sleeps again and again.
+// Stops listening while no connection can be accepted: the waiting one would keep epoll ready, and
+// wake the sleeping thread again and again.
 void TcpWire::listen_for(bool wanted) {
   is_listening_ = wanted;
   epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Peers, sending and losses.
+// Opening, connections and peers, sending, and losses.
 #include "transport/tcp/tcp_wire.hpp"
 
 #include <fmt/format.h>
@@ -21,12 +21,13 @@ using tcp::Clock;
 namespace {
 
 constexpr std::size_t kRoomBytes = 256 * 1024;
-// A process dials again after an overrun peer has closed its connection, and after it had no free
-// descriptor. It counts the tries and not the time, since a stopped process does not try.
+// A process dials again if the peer had too many strangers and closed the connection, or if it had
+// no free descriptor itself. It limits the tries and not the time, since a stopped process does not
+// try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
 constexpr int kMostDials = 100;
 // How long a lost peer's other connection may still have data to read.
-constexpr auto kLastWords = std::chrono::milliseconds(500);
+constexpr auto kDrainTime = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -51,15 +52,16 @@ TcpWire::TcpWire(const WireRequest& request, const Interface& interface)
       interface_(interface),
       room_(kRoomBytes),
       take_parcel_([this](const tcp::Lengths& lengths, const std::byte* head,
-                          const std::byte* body) { take(*taking_, lengths, head, body); }) {}
+                          const std::byte* body) { take(*reading_from_, lengths, head, body); }) {}
 
-void TcpWire::admit(const WireKey& key) {
+void TcpWire::accept_connections(const WireKey& key) {
   key_ = key;
-  if (!std::exchange(is_admitting_, true)) listen_for(true);
+  if (!std::exchange(is_accepting_, true)) listen_for(true);
 }
 
 TcpWire::~TcpWire() {
-  for (const auto& peer : peers_) peer->is_lost = true;  // whoever is told so sends nothing more
+  for (const auto& peer : peers_)
+    peer->is_lost = true;  // sent() may call send(), which then drops the message
   for (const auto& peer : peers_) peer->waiting.give_back();
   for (const auto& connection : connections_) {
     ::shutdown(connection->descriptor(), SHUT_WR);
@@ -166,18 +168,18 @@ void TcpWire::dial_again(Time now) {
   }
 }
 
-// The peer's own connection, if it has made one.
-void TcpWire::find_way(int number) {
+// Uses the connection that the peer has made, or dials.
+void TcpWire::find_connection(int number) {
   Peer& peer = *peers_[static_cast<std::size_t>(number)];
   const auto came = came_from_.find(std::string(as_text(peer.address)));
-  if (came != came_from_.end()) return use(*came->second, number);
+  if (came != came_from_.end()) return send_by(*came->second, number);
   dial(number);
 }
 
 // If two processes dial each other at once, the dial of the greater address stays, and the other
 // process sends on it too. A connection that carries data both ways needs no packets of its own for
 // acknowledgements. A dial that the other process cannot have proved yet is dropped in any case.
-void TcpWire::take_instead_of_dialling(Connection& accepted) {
+void TcpWire::take_accepted_instead_of_dial(Connection& accepted) {
   const auto known = peer_at_.find(std::string(as_text(accepted.other())));
   if (known == peer_at_.end()) return;
   Peer& peer = *peers_[static_cast<std::size_t>(known->second)];
@@ -190,10 +192,10 @@ void TcpWire::take_instead_of_dialling(Connection& accepted) {
   }
   std::swap(accepted.outgoing, dialled != nullptr ? dialled->outgoing : peer.waiting);
   peer.dials_again = false;
-  use(accepted, known->second);
+  send_by(accepted, known->second);
 }
 
-void TcpWire::use(Connection& accepted, int number) {
+void TcpWire::send_by(Connection& accepted, int number) {
   peers_[static_cast<std::size_t>(number)]->out = &accepted;
   accepted.was_used = true;
   accepted.peer = number;
@@ -201,7 +203,7 @@ void TcpWire::use(Connection& accepted, int number) {
 
 void TcpWire::send(int number, const Message& message) {
   Peer& peer = *peers_[static_cast<std::size_t>(number)];
-  if (peer.out == nullptr && !peer.is_lost && !peer.dials_again) find_way(number);
+  if (peer.out == nullptr && !peer.is_lost && !peer.dials_again) find_connection(number);
   if (peer.is_lost) return message.sent(message.argument);
   if (peer.out == nullptr) return peer.waiting.keep(message);
   Connection& out = *peer.out;
@@ -231,8 +233,8 @@ void TcpWire::lose(int number, std::string why, bool was_silent) {
   losses_.push_back(number);
 }
 
-bool TcpWire::may_say_more(const Peer& lost) const {
-  return Clock::now() < lost.lost_at + kLastWords &&
+bool TcpWire::may_have_unread_data(const Peer& lost) const {
+  return Clock::now() < lost.lost_at + kDrainTime &&
          std::ranges::any_of(connections_, [&](const auto& one) {
            return one->is_proved() && one->was_used && !one->has_ended &&
                   one->other() == lost.address;
@@ -243,7 +245,7 @@ bool TcpWire::report_losses() {
   bool any = false;
   for (const int number : std::exchange(losses_, {})) {
     Peer& peer = *peers_[static_cast<std::size_t>(number)];
-    if (may_say_more(peer)) {
+    if (may_have_unread_data(peer)) {
       losses_.push_back(number);
       continue;
     }
@@ -254,7 +256,7 @@ bool TcpWire::report_losses() {
       end(connection, 0);
     }
     peer.waiting.give_back();
-    listener_->lose(number, peer.why, peer.was_silent);
+    listener_->handle_loss(number, peer.why, peer.was_silent);
   }
   return any;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Wire of TCP, part of the library itself: no stranger's byte is looked at before the sender
-// has proved that it is of the job.
-// Invariant: all messages to a peer go by one connection, which is the one that the peer has made
-// if it came first; so they arrive in order. Strangers hold kMostStrangers sockets at most, for
-// kPatienceWithStrangers. Connections are closed by progress() only.
+// The Wire of TCP, part of the library itself. It looks at no parcel before the sender has proved
+// that it belongs to the job.
+// Invariant: all messages to a peer go by one connection, so they arrive in order. If the peer has
+// connected first, its connection is the one. There are at most kMostStrangers strangers, each for
+// at most kPatienceWithStrangers. Only progress() closes connections.
 #ifndef MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
 #define MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
 
@@ -25,12 +25,12 @@ class TcpWire final : public Wire {
   static constexpr std::size_t kMostStrangers = 128;
   static constexpr std::chrono::seconds kPatienceWithStrangers{5};
 
-  // nullptr and a line in *error where no interface is up, or not the one that is named.
+  // nullptr, and a line in *error, if no interface is up, the named one is not, or listening fails.
   static std::unique_ptr<TcpWire> open(const WireRequest& request, std::string* error);
   ~TcpWire() override;
 
   std::string address() const override { return std::string(tcp::as_text(own_)); }
-  void admit(const WireKey& key) override;
+  void accept_connections(const WireKey& key) override;
   int connect(std::string_view address) override;
   void send(int peer, const Message& message) override;
   bool progress() override;
@@ -44,9 +44,9 @@ class TcpWire final : public Wire {
 
   struct Peer {
     tcp::Address address;
-    Connection* out = nullptr;  // by which it is sent to; nullptr: none yet, or it is dialled anew
-    tcp::Outgoing waiting;      // for that
-    int n_dials = 0;            // failed ones
+    Connection* out = nullptr;  // for sending; nullptr: none yet, or to be dialled again
+    tcp::Outgoing waiting;      // messages for that connection
+    int n_dials = 0;            // failed dials
     Time dial_at{}, lost_at{};
     bool dials_again = false;
     bool is_lost = false;
@@ -60,15 +60,15 @@ class TcpWire final : public Wire {
 
   Connection& add(std::unique_ptr<Connection> made);
   void watch(Connection& connection);
-  bool watch_all();  // false: epoll has no room for the steady one, which stays that
+  bool watch_all();  // false: epoll cannot watch the steady one, which stays steady
   void remove_ended();
 
   void dial(int number);
   void dial_later(int number, int error);
   void dial_again(Time now);
-  void find_way(int number);
-  void take_instead_of_dialling(Connection& accepted);
-  void use(Connection& accepted, int number);
+  void find_connection(int number);
+  void take_accepted_instead_of_dial(Connection& accepted);
+  void send_by(Connection& accepted, int number);
 
   bool handle_events();
   bool handle_watched();
@@ -86,13 +86,13 @@ class TcpWire final : public Wire {
   void end_late_strangers(Time now);
   void listen_for(bool wanted);
 
-  // Ends it; its peer is lost where there is one.
+  // Ends a connection. A peer that used it is lost.
   void end(Connection& connection, int error);
   void end_unproved(Connection& connection, int error);
   void keep_unsent(Connection& ending);
   void lose(int number, int error);
   void lose(int number, std::string why, bool was_silent);
-  bool may_say_more(const Peer& lost) const;
+  bool may_have_unread_data(const Peer& lost) const;
   bool report_losses();
 
   WireListener* listener_;
@@ -100,7 +100,7 @@ class TcpWire final : public Wire {
   const Interface interface_;
   tcp::Address own_{};
   WireKey key_{};
-  bool is_admitting_ = false, is_listening_ = false;
+  bool is_accepting_ = false, is_listening_ = false;
   Time listen_again_{};
   UniqueFd listening_, events_;
   std::vector<std::unique_ptr<Peer>> peers_;
@@ -112,11 +112,11 @@ class TcpWire final : public Wire {
   std::vector<int> losses_;             // peers
   bool any_ended_ = false;
   std::vector<std::byte> room_;
-  Connection* taking_ = nullptr;
-  Connection* last_ = nullptr;    // by which something came
-  int n_in_a_row_ = 0;            // times
+  Connection* reading_from_ = nullptr;
+  Connection* last_ = nullptr;    // the one that has brought data last
+  int n_in_a_row_ = 0;            // how often it has, without another
   Connection* steady_ = nullptr;  // the one that epoll does not watch; nullptr: it watches all
-  Time ask_at_{};                 // about the others too
+  Time check_others_at_{};        // when to ask epoll, if there is a steady one
   tcp::TakeParcel take_parcel_;
 };
 

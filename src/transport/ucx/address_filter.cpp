@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of the classic packet filter. A TCP socket's filter sees the TCP header first; the IP
-// header is at SKF_NET_OFF.
-// IPv4 addresses are ranges, as those of a cluster mostly follow each other; IPv6 addresses are
-// prefixes.
+// Makes programs for the kernel's classic packet filter. A TCP socket's filter sees the TCP header
+// first; the IP header is at SKF_NET_OFF.
+// Invariant: a program admits all given addresses. It compares IPv4 addresses with ranges, since
+// those of a cluster are mostly consecutive, and IPv6 addresses with prefixes.
 #include "transport/ucx/address_filter.hpp"
 
 #include <linux/filter.h>
@@ -26,7 +26,7 @@ constexpr sock_filter kPass = BPF_STMT(BPF_RET | BPF_K, 0xffffffff);
 constexpr sock_filter kDrop = BPF_STMT(BPF_RET | BPF_K, 0);
 
 sock_filter load(std::uint32_t place) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place); }
-// The numbers of instructions to skip where it holds and where it does not.
+// A comparison, and how many instructions to skip if it is true or false.
 sock_filter compare(unsigned how, std::uint32_t value, unsigned char if_so, unsigned char if_not) {
   return BPF_JUMP(BPF_JMP | how | BPF_K, value, if_so, if_not);
 }
@@ -50,7 +50,8 @@ struct Range {
   std::uint32_t first, last;
 };
 
-// The fewest that hold all addresses, and no more than `most`: then the smallest gaps are closed.
+// The fewest ranges that contain all addresses. If there are more than `most`, closes the smallest
+// gaps.
 std::vector<Range> ranges_of(const std::vector<std::string>& addresses, std::size_t most) {
   std::vector<std::uint32_t> gaps;
   for (std::size_t i = 1; i < addresses.size(); ++i)
@@ -81,7 +82,7 @@ Program program_for(const std::vector<Range>& ranges) {
 
 // ---- IPv6
 
-// The first `words` of four count.
+// Compares only the first `words` of an address's four words.
 Program program_for(const std::vector<std::string>& addresses, std::size_t words) {
   Program program{load(kIpHeader), BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 28),
                   compare(BPF_JEQ, 6, 1, 0), kDrop};  // the version

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings are what was measured to be best over TCP; docs/machines.md says which are worth
-// changing. UCX has no call that says which networks it found, so its printed list is read.
+// The defaults were measured to be best over TCP; docs/machines.md says which are worth changing.
+// UCX has no call that returns the networks it found, so this file parses the list that UCX prints.
 #include "transport/ucx/context.hpp"
 
 #include <fmt/format.h>
@@ -38,10 +38,10 @@ class Settings {
   void set(const char* name, const std::string& value) {
     if (config_ != nullptr) (void)ucp_config_modify(config_, name, value.c_str());
   }
-  void set_unless_told(const std::string& name, const std::string& value) {
+  void set_default(const std::string& name, const std::string& value) {
     if (std::getenv(("UCX_" + name).c_str()) == nullptr) set(name.c_str(), value);
   }
-  void set_tcp_unless_told(const std::string& name, const std::string& value) {
+  void set_tcp_default(const std::string& name, const std::string& value) {
     const std::string full = "TCP_" + name;
     if (std::getenv(("UCX_" + full).c_str()) != nullptr) return;
     set((names_have_transports() ? full : name).c_str(), value);
@@ -53,18 +53,18 @@ class Settings {
 };
 
 void set_all(Settings& settings, const std::string& device, bool rdma_only = false) {
-  // Networks only: within a machine there is the arena.
-  settings.set_unless_told("TLS", rdma_only ? "^shm,cma,self,tcp" : "^shm,cma,self");
-  settings.set_unless_told("MAX_EAGER_LANES", "1");  // with more, messages overtake each other
-  // A chunk of 60 KB and its head leave in one segment; those of UCX 1.13 have 8 KB by default.
-  settings.set_tcp_unless_told("TX_SEG_SIZE", "68k");
-  // A stream is read two chunks at a time: gets take 7 % less.
-  settings.set_tcp_unless_told("RX_SEG_SIZE", "124k");
+  // No transports within a machine, where the arena is used.
+  settings.set_default("TLS", rdma_only ? "^shm,cma,self,tcp" : "^shm,cma,self");
+  settings.set_default("MAX_EAGER_LANES", "1");  // with more, messages overtake each other
+  // A chunk of 60 KB and its head leave in one segment. UCX 1.13 has 8 KB by default.
+  settings.set_tcp_default("TX_SEG_SIZE", "68k");
+  // UCX reads a stream two chunks at a time, so gets take 7 % less time.
+  settings.set_tcp_default("RX_SEG_SIZE", "124k");
   // With zero-copy sends UCX 1.13 may end the process where it should report a lost peer.
-  settings.set_unless_told("ZCOPY_THRESH", "inf");
+  settings.set_default("ZCOPY_THRESH", "inf");
   if (!device.empty()) settings.set("NET_DEVICES", device);
   // sockets.hpp says how silent machines are found.
-  settings.set_unless_told("KEEPALIVE_INTERVAL", "inf");
+  settings.set_default("KEEPALIVE_INTERVAL", "inf");
 }
 
 UcxContext try_open(const Settings& settings, ucs_status_t* status) {
@@ -85,7 +85,8 @@ std::string names_of_all_networks() {
   return fmt::format("{}", fmt::join(networks_of(context.get()), ", "));
 }
 
-// "tcp/eth0" is a network; "2:tcp/eth0.3" one of an endpoint, between two numbers of UCX's own.
+// Returns "tcp over eth0" for "tcp/eth0", and for "2:tcp/eth0.3" in the description of an endpoint,
+// where the numbers are UCX's own. Empty if the word names no network.
 std::string network_in(const std::string& word) {
   const std::size_t slash = word.find('/');
   if (slash == std::string::npos || slash == 0) return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UCX's context, which knows the networks of this machine, and what UCX is told.
-// Invariant: what the user says by a variable of UCX goes before what is told here. Used by UcxWire
-// and by the list of networks.
+// Opens UCX's context, which knows the networks of this machine, and sets UCX's settings.
+// Invariant: a user's UCX_ variable goes before the settings made here, but for the device. Used by
+// UcxWire and by the list of networks.
 #ifndef MESHMEM_TRANSPORT_UCX_CONTEXT_HPP_
 #define MESHMEM_TRANSPORT_UCX_CONTEXT_HPP_
 
@@ -23,17 +23,18 @@ using UcxContext = std::unique_ptr<ucp_context, CloseContext>;
 // `device`, `rdma_only`: as in WireRequest. nullptr and a line in *error if UCX finds no network.
 UcxContext open_context(const std::string& device, std::string* error, bool rdma_only = false);
 
-// As in "tcp over eth0".
+// All networks of the context, as "tcp over eth0".
 std::vector<std::string> networks_of(ucp_context_h context);
-// Those that UCX takes from this process to itself; empty if it cannot.
+// The networks that UCX uses from this process to itself; empty if it cannot connect.
 std::vector<std::string> networks_to_itself(ucp_context_h context);
 
-// Networks of a text that UCX has printed, from its lines that begin with `word`.
+// The networks in a text that UCX has printed: one from each line that begins with "# " and `word`.
 std::vector<std::string> networks_in(const std::string& printed, const std::string& word);
+// Returns the text that print() writes to its file.
 std::string text_of(const std::function<void(FILE*)>& print);
 
 std::string ucx_version();
-std::string reason_of(ucs_status_t status);  // a line's end: lower case, no full stop
+std::string reason_of(ucs_status_t status);  // for the end of a line: lower case, no full stop
 
 }  // namespace meshmem
 

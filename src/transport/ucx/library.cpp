@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of libmeshmem_ucx.so: a maker of wires, and a list of networks for meshmem-info.
+// The two functions that libmeshmem_ucx.so exports: one makes a wire, one lists the networks for
+// meshmem-info.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,7 +21,7 @@ namespace {
 // "tcp over eth0" -> "eth0"
 std::string device_of(const std::string& network) { return network.substr(network.rfind(' ') + 1); }
 
-// Of an interface of IP; else empty.
+// An interface with an IPv4 address; otherwise `address` is empty.
 struct Interface {
   std::string address;
   bool is_loopback = false;
@@ -44,9 +45,9 @@ Interface interface_of(const std::string& network) {
   return found;
 }
 
-// The networks that UCX takes to a peer that all of `networks` reach: those that it takes to this
-// process itself. All of them if it does not say.
-std::vector<std::string> taken_of(const std::vector<std::string>& networks) {
+// The networks that UCX uses to a peer that all of `networks` reach: the same that it uses to this
+// process itself. Returns all of `networks` if UCX does not say.
+std::vector<std::string> networks_used_of(const std::vector<std::string>& networks) {
   if (networks.size() < 2) return networks;
   std::vector<std::string> devices;
   for (const std::string& network : networks) devices.push_back(device_of(network));
@@ -73,10 +74,10 @@ extern "C" [[gnu::visibility("default")]] meshmem::Wire* meshmem_make_wire(
 }
 
 extern "C" [[gnu::visibility("default")]] bool meshmem_list_networks(
-    const char* device, const meshmem::TellNetwork& tell, std::string* error) {
+    const char* device, const meshmem::NetworkVisitor& visit, std::string* error) {
   const meshmem::UcxContext all = meshmem::open_context("all", error);
   const meshmem::UcxContext wanted = meshmem::open_context(device, error);
-  tell("UCX", meshmem::ucx_version());
+  visit("UCX", meshmem::ucx_version());
   if (all == nullptr || wanted == nullptr) return false;
   const std::vector<std::string> networks = meshmem::networks_of(all.get());
   const std::vector<std::string> chosen = meshmem::networks_of(wanted.get());
@@ -87,14 +88,14 @@ extern "C" [[gnu::visibility("default")]] bool meshmem_list_networks(
   std::erase_if(outward, [](const std::string& network) {
     return meshmem::interface_of(network).is_loopback;
   });
-  const std::vector<std::string> taken = meshmem::taken_of(outward);
+  const std::vector<std::string> taken = meshmem::networks_used_of(outward);
   for (const std::string& network : networks) {
     const std::string address = meshmem::interface_of(network).address;
     const char* use = is_in(taken, network)     ? "used where it reaches a peer"
                       : is_in(outward, network) ? "used where the others do not reach a peer"
                       : is_in(chosen, network)  ? "used between PEs of this machine alone"
                                                 : "not used";
-    tell(network, fmt::format("{}{}{}", address, address.empty() ? "" : ", ", use));
+    visit(network, fmt::format("{}{}{}", address, address.empty() ? "" : ", ", use));
   }
   return true;
 }

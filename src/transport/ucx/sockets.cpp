@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors are found in /proc/self/fd. Where there is none, TCP's own limits hold.
+// Finds descriptors in /proc/self/fd. Without /proc, TCP's own limits hold.
 #include "transport/ucx/sockets.hpp"
 
 #include <dirent.h>
@@ -53,7 +53,7 @@ bool is_wakeup(int descriptor) {
   return kind.starts_with("anon_inode:[event") || kind.starts_with("pipe:");
 }
 
-// 0: none.
+// The local port; 0: none.
 std::uint16_t port_of(int descriptor) {
   sockaddr_storage address{};
   socklen_t bytes = sizeof address;
@@ -69,18 +69,18 @@ void close_on_exec(int descriptor) {
   if (flags >= 0) ::fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC);
 }
 
-// UCX's thread is about to accept these; at most so long.
-void let_accept(int listening) {
+// Waits until UCX's thread has accepted the waiting connections, at most 100 ms.
+void wait_for_accepts(int listening) {
   for (int look = 0; look < 100; ++look) {
     tcp_info info{};
     socklen_t bytes = sizeof info;
     if (::getsockopt(listening, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return;
-    if (info.tcpi_unacked == 0) return;  // of a listening socket: those that wait
+    if (info.tcpi_unacked == 0) return;  // for a listening socket: the waiting connections
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-// UCX reads the end of the connection, and nothing of what has come by it.
+// Ends a connection and drops its data, so that UCX reads only the end.
 void turn_away(int connection) {
   ::shutdown(connection, SHUT_RDWR);
   char bytes[4096];
@@ -116,9 +116,9 @@ void UcxSockets::guard(int listening) {
   ports_.push_back(port_of(listening));
 }
 
-// Connections that came before the guard, in a moment of UCX's start. UCX has read few of them yet.
+// Ends connections that came before the guard, while UCX started. UCX has read few of them yet.
 void UcxSockets::turn_away_accepted() const {
-  for (const int listening : listening_) let_accept(listening);
+  for (const int listening : listening_) wait_for_accepts(listening);
   for (const int descriptor : open_descriptors()) {
     const bool is_accepted =
         is_tcp(descriptor) && !has_option(descriptor, SO_ACCEPTCONN, 1) &&
@@ -131,8 +131,8 @@ void UcxSockets::admit_only(const std::vector<std::string>& addresses) const {
   for (const int listening : listening_) meshmem::admit_only(listening, addresses);
 }
 
-// A connection that the other process has ended had an answer to the last probe at least.
-bool UcxSockets::have_given_up() const {
+// If instead the other process has ended the connection, at least the last probe was answered.
+bool UcxSockets::have_timed_out() const {
   if (patience_seconds_ <= 0) return false;
   const double first_probe = first_probe_of(patience_seconds_);
   const double silence = std::max(limit_of(patience_seconds_), first_probe * 1.25) * 1000;
@@ -146,7 +146,7 @@ bool UcxSockets::have_given_up() const {
   return false;
 }
 
-void UcxSockets::keep_from_children() const {
+void UcxSockets::close_accepted_on_exec() const {
   for (const int descriptor : open_descriptors()) {
     if (!is_tcp(descriptor)) continue;
     if (std::find(ports_.begin(), ports_.end(), port_of(descriptor)) != ports_.end())

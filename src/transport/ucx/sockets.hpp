@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the kernel what UCX does not tell it of its descriptors: who may connect, and that programs
-// which this process starts do not inherit them. It also tells how long TCP waits for a silent
-// machine, since UCX has settings for idle connections only.
-// Invariant: only descriptors of UCX's are changed: those that are new after a call of it, and
-// connections that its listening sockets have accepted. Used by ucx_wire.cpp.
+// Sets up UCX's descriptors: which addresses may connect, that programs which this process starts
+// do not inherit them, and how long TCP waits for a silent machine. UCX has no settings for the
+// first two, and the third only for idle connections.
+// Invariant: only UCX's descriptors are changed. These are new after a call of UCX, or accepted by
+// its listening sockets. Used by ucx_wire.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
 #define MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
 
@@ -16,12 +16,12 @@ namespace meshmem {
 
 class UcxSockets {
  public:
-  // With a silent peer; 0: for ever.
+  // How long a peer may be silent; 0: for ever.
   explicit UcxSockets(double patience_seconds) : patience_seconds_(patience_seconds) {}
 
   double patience_seconds() const { return patience_seconds_; }
 
-  // Made before a call of UCX that may open descriptors, which it takes care of at its end.
+  // Exists during a call of UCX that may open descriptors. Its destructor sets up the new ones.
   class Opening {
    public:
     explicit Opening(UcxSockets& sockets);
@@ -34,17 +34,18 @@ class UcxSockets {
     const std::vector<int> before_;  // ascending
   };
 
-  // From these IP addresses only peers may connect from now on; before it, from nowhere.
+  // From now on connections may come from these IP addresses only. Before, none may come.
   void admit_only(const std::vector<std::string>& addresses) const;
   // False: this kernel cannot keep strangers from UCX's ports.
   bool are_guarded() const { return are_guarded_; }
 
-  // Whether TCP has just ended a connection since nothing came from the other machine for so long.
-  // UCX gives the same reason where the other process has ended.
-  bool have_given_up() const;
+  // True if TCP has just ended a connection because the other machine was silent for too long. UCX
+  // reports the same reason if the other process has ended.
+  bool have_timed_out() const;
 
-  // Accepted connections have their listening socket's other settings from the start.
-  void keep_from_children() const;
+  // Sets close-on-exec for accepted connections. They inherit the other settings from their
+  // listening socket.
+  void close_accepted_on_exec() const;
 
  private:
   void take_care_of(int descriptor);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UCX serializes nothing here (one thread at a time calls a Wire), so its worker takes no locks.
-// Endpoints have UCX's error mode PEER: all that is in flight to a lost peer comes back to
-// on_sent(), and on_loss() is called once.
+// One thread at a time calls a Wire, so UCX's worker takes no locks. Endpoints have UCX's error
+// mode PEER: UCX calls on_sent() also for the messages in flight to a lost peer, and on_loss()
+// once.
 #include "transport/ucx/ucx_wire.hpp"
 
 #include <fmt/format.h>
@@ -17,10 +17,11 @@ namespace meshmem {
 namespace {
 
 constexpr unsigned kMessage = 1, kIntroduction = 2;  // active messages
-constexpr std::size_t kMostOfAddress = 4096;
-constexpr auto kMostOfClosing = std::chrono::milliseconds(500);
+constexpr std::size_t kMaxAddressBytes = 4096;
+constexpr auto kCloseTimeout = std::chrono::milliseconds(500);
 
-// UCX's thread inherits the mask of the thread that makes it. The program's signals are not for it.
+// Blocks signals while UCX starts its thread, which inherits the mask. So that thread never gets
+// the program's signals.
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked() {
@@ -36,6 +37,7 @@ class AllSignalsBlocked {
   sigset_t before_;
 };
 
+// The head of a message that introduces: the length of its own head, that head, and the address.
 std::string with_address(const Wire::Message& message, const std::string& address) {
   const std::uint64_t head_bytes = message.head_bytes;
   std::string text(reinterpret_cast<const char*>(&head_bytes), sizeof head_bytes);
@@ -138,7 +140,7 @@ void UcxWire::note_loss(Peer& peer, ucs_status_t reason) {
   if (peer.is_lost) return;
   peer.is_lost = true;
   peer.reason = reason;
-  peer.was_silent = sockets_.have_given_up();
+  peer.was_silent = sockets_.have_timed_out();
   losses_.push_back(&peer);
 }
 
@@ -150,7 +152,7 @@ void UcxWire::on_loss(void* argument, ucp_ep_h, ucs_status_t reason) {
 std::string UcxWire::reason_of_loss(const Peer& peer) const {
   if (peer.was_silent)
     return fmt::format("it was silent for {} s (MESHMEM_KEEPALIVE)", sockets_.patience_seconds());
-  // UCX says so whatever ended the connection.
+  // UCX reports a timeout whatever ended the connection.
   if (peer.reason == UCS_ERR_ENDPOINT_TIMEOUT) return "its connection has ended";
   return reason_of(peer.reason);
 }
@@ -159,7 +161,7 @@ void UcxWire::report_losses() {
   for (Peer* peer : std::exchange(losses_, {})) {
     close(*peer);
     if (listener_ == nullptr) continue;
-    listener_->lose(peer->number, reason_of_loss(*peer), peer->was_silent);
+    listener_->handle_loss(peer->number, reason_of_loss(*peer), peer->was_silent);
   }
 }
 
@@ -194,7 +196,7 @@ UcxWire::Sending& UcxWire::begin(const Message& message) {
   return sending;
 }
 
-// The caller may send again from within sent(), so the place is free before.
+// sent() may send again, so `sending` is free before the call.
 void UcxWire::finish(Sending& sending) {
   const auto sent = std::exchange(sending.sent, nullptr);
   void* argument = sending.argument;
@@ -229,7 +231,7 @@ void UcxWire::send(int number, const Message& message) {
   finish(sending);
 }
 
-// Whether it reached anybody is not asked: if it did not, on_loss() says so.
+// Ignores the status: if the message was not sent, UCX also calls on_loss().
 void UcxWire::on_sent(void* request, ucs_status_t, void* argument) {
   ucp_request_free(request);
   auto& sending = *static_cast<Sending*>(argument);
@@ -241,14 +243,15 @@ void UcxWire::on_sent(void* request, ucs_status_t, void* argument) {
 ucs_status_t UcxWire::take(std::string_view introduced, const void* head, std::size_t head_bytes,
                            const void* body, std::size_t body_bytes, std::uint64_t attributes) {
   const bool is_announced_only = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (listener_ == nullptr || head_bytes > kMostOfHead || is_announced_only) return UCS_OK;
+  if (listener_ == nullptr || head_bytes > kMaxHeadBytes || is_announced_only) return UCS_OK;
   const auto* const head_at = static_cast<const std::byte*>(head);
   int sender = -1;
-  if (!introduced.empty() && listener_->admits(head_at, head_bytes)) {
+  if (!introduced.empty() && listener_->accepts_introduction(head_at, head_bytes)) {
     sender = connect(introduced);
-    sockets_.keep_from_children();  // the one by which it came
+    sockets_.close_accepted_on_exec();  // it may have come by a new connection
   }
-  listener_->take(sender, head_at, head_bytes, static_cast<const std::byte*>(body), body_bytes);
+  listener_->handle_message(sender, head_at, head_bytes, static_cast<const std::byte*>(body),
+                            body_bytes);
   return UCS_OK;
 }
 
@@ -268,7 +271,7 @@ ucs_status_t UcxWire::on_introduction(void* argument, const void* head, std::siz
   std::memcpy(&own, head, sizeof own);
   const auto* begin = static_cast<const char*>(head) + sizeof own;
   const std::size_t rest = head_bytes - sizeof own;
-  if (own > kMostOfHead || own >= rest || rest - own > kMostOfAddress) return UCS_OK;
+  if (own > kMaxHeadBytes || own >= rest || rest - own > kMaxAddressBytes) return UCS_OK;
   return wire.take({begin + own, rest - own}, begin, own, body, body_bytes, param->recv_attr);
 }
 
@@ -302,7 +305,7 @@ std::string UcxWire::description() const {
 
 void UcxWire::close_all() {
   for (const auto& peer : peers_) close(*peer);
-  const auto end = std::chrono::steady_clock::now() + kMostOfClosing;
+  const auto end = std::chrono::steady_clock::now() + kCloseTimeout;
   while (!closings_.empty() && std::chrono::steady_clock::now() < end) {
     ucp_worker_progress(worker_);
     free_closed();
@@ -314,7 +317,7 @@ UcxWire::~UcxWire() {
   if (worker_ == nullptr) return;
   close_all();
   ucp_worker_destroy(worker_);
-  for (Sending& sending : sendings_) {  // what UCX has not given back, it no longer has
+  for (Sending& sending : sendings_) {  // UCX is gone, and will not report these
     if (sending.sent != nullptr) std::exchange(sending.sent, nullptr)(sending.argument);
   }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Wire of UCX's active messages: one message is one of them, never by rendezvous, so they arrive
-// in order. A message that introduces its sender carries the sender's address.
-// Invariant: a peer is an address, so both ways between two processes are one endpoint. Endpoints
-// are made by the first message, and closed by progress(), outside of UCX's callbacks.
-// Made by library.cpp.
+// The Wire of UCX. A message is one active message, never sent by rendezvous, so messages arrive in
+// order. A message that introduces its sender carries the sender's address.
+// Invariant: a peer is an address, so both directions between two processes use one endpoint. The
+// first message makes it. progress() closes it, outside of UCX's callbacks. Made by library.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_UCX_WIRE_HPP_
 #define MESHMEM_TRANSPORT_UCX_UCX_WIRE_HPP_
 
@@ -25,7 +24,7 @@ namespace meshmem {
 
 class UcxWire final : public Wire {
  public:
-  // nullptr and a line in *error where UCX finds no network.
+  // nullptr, and a line in *error, if UCX finds no network or its ports cannot be guarded.
   static std::unique_ptr<UcxWire> open(const WireRequest& request, std::string* error);
   ~UcxWire() override;
 
@@ -48,12 +47,12 @@ class UcxWire final : public Wire {
     ucs_status_t reason;
     bool was_silent;
   };
-  // A message that UCX has, or has had: places are used again.
+  // A message that UCX has not sent yet. Finished ones are used again.
   struct Sending {
     UcxWire* wire;
     void (*sent)(void* argument);  // nullptr: free
     void* argument;
-    std::string introduction;  // head and address, where the message introduces
+    std::string introduction;  // head and address, if the message introduces
   };
 
   UcxWire(WireListener* listener, const UcxSockets& sockets, UcxContext context);
@@ -64,7 +63,7 @@ class UcxWire final : public Wire {
   Sending& begin(const Message& message);
   void finish(Sending& sending);
   void* give_to_ucx(const Peer& peer, const Message& message, Sending& sending);
-  // `introduced`: the address of the sender, where it is told.
+  // Handles a message. `introduced`: the sender's address; empty if the message has none.
   ucs_status_t take(std::string_view introduced, const void* head, std::size_t head_bytes,
                     const void* body, std::size_t body_bytes, std::uint64_t attributes);
 
@@ -84,7 +83,7 @@ class UcxWire final : public Wire {
   static void on_sent(void* request, ucs_status_t status, void* sending);
   static void on_loss(void* peer, ucp_ep_h endpoint, ucs_status_t reason);
 
-  WireListener* listener_;  // nullptr: closing, nothing is told any more
+  WireListener* listener_;  // nullptr: closing, so it is not called any more
   UcxSockets sockets_;
   UcxContext context_;
   ucp_worker_h worker_ = nullptr;
@@ -95,7 +94,7 @@ class UcxWire final : public Wire {
   std::deque<Sending> sendings_;
   std::vector<Sending*> free_sendings_;
   std::vector<Peer*> losses_;
-  std::vector<void*> closings_;  // requests
+  std::vector<void*> closings_;  // UCX's requests to close endpoints
 };
 
 }  // namespace meshmem
