@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans on streams: from an element type by name to its kernels.
+// Reductions and scans on streams: finds the kernels of an element type.
 // Invariant: the kernels themselves are in the files of reductions_of_types.cpp.in.
 #include "device/kernels/reductions.hpp"
 
