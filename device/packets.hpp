@@ -82,7 +82,8 @@ MESHMEM_DEVICE_COLD void store_uneven(std::byte* to, std::uint64_t word, std::si
   store_pieces<std::uint8_t>(to, word, bytes);
 }
 
-// Word `u` of `bytes` bytes of data. The last word may be partly filled; without data it has none.
+// Word `u` of `bytes` bytes of data. The last word may be partly filled, or empty if there is no
+// data.
 MESHMEM_DEVICE std::uint64_t load_word(const std::byte* block, std::size_t bytes, unsigned u) {
   const std::byte* from = block + u * kLineData;
   const std::size_t left = bytes - u * kLineData;

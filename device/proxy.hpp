@@ -221,7 +221,7 @@ MESHMEM_DEVICE_COLD void far_put(void* dest, const void* source, std::size_t byt
   if (waits) await_consumed(state().proxy, ticket + 1);
 }
 
-// By a command for each word, whose answer is a result.
+// Loads word by word, each by a command whose answer is a result.
 MESHMEM_DEVICE void far_load_all(std::byte* dest, const std::byte* source, std::size_t bytes,
                                  int pe) {
   for (unsigned u = 0; u * kLineData < bytes; ++u) {

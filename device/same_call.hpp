@@ -233,7 +233,7 @@ MESHMEM_DEVICE_COLD void enter(const TeamSync& sync, const Call& call) {
   trap();
 }
 
-// Called by the leader. The dest, the source or both have a block for each PE.
+// Called by the leader. In some collectives the dest, the source or both have a block for each PE.
 MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* source, int me,
                                        int n) {
   const std::size_t block = call.nelems * call.elem_bytes;

@@ -147,9 +147,10 @@ MESHMEM_DEVICE_OUT_OF_LINE void work_out_of_line(Group group, int slot, int chan
 #endif
 
 // Calls work(sync), for a group in a user's kernel and a team that has a slot. On AMD GPUs this is
-// a function of its own, which gets the slot and finds the rest again. For routines that need many
+// a function of its own, which gets the slot and finds the rest again. Routines that need many
 // registers leave none to values that their caller needs afterwards, and compilers may lose those
-// (docs/amd.md). `work` captures copies: a reference would keep the caller's value in memory.
+// values (docs/amd.md). `work` captures copies: a reference would keep the caller's value in
+// memory.
 template <typename Group, typename Work>
 MESHMEM_DEVICE void with_own_registers(const Group& group, const TeamSync& sync, const Work& work) {
 #if defined(MESHMEM_TARGET_IS_HIP)
@@ -228,9 +229,9 @@ class Meeting {
  private:
   static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
 
-  // Places of teams are looked up before the release. The world's places, which are in the State,
-  // are looked up after it, in a branch that the other waves of a block do not take. Before it,
-  // nvcc makes all waves look them up, which takes 0.2 us.
+  // The places of other teams are looked up before the release. Those of the world, which are in
+  // the State, are looked up after it, in a branch that the other waves of a block do not take.
+  // Before it, nvcc makes all waves look them up, which takes 0.2 us.
   MESHMEM_DEVICE_MEMBER void find_places() {
     if (first_ > kNearPes) __builtin_unreachable();  // no wave is larger
     mine_ = sync_.my_flags();

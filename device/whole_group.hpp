@@ -31,7 +31,7 @@ inline void note_call(const CooperativeGrid&, const char* routine) {
   trap();
 }
 MESHMEM_DEVICE void note_call(const Thread&, const char*) {}
-// Finds that lanes have ended and, on AMD GPUs, that lanes are elsewhere in the kernel.
+// Finds lanes that have ended and, on AMD GPUs, lanes that are elsewhere in the kernel.
 MESHMEM_DEVICE void note_call(const Wave& wave, const char* routine) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   const int callers = __popc(__ballot_sync(0xffffffff, 1));

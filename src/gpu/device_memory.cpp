@@ -171,8 +171,8 @@ std::optional<std::string> DeviceMemory::differing_wish() const {
       world_pe_of(0));
 }
 
-// The bytes that the user asks for, or half of what is free, divided among the PEs that share the
-// device. The same on all PEs, since all compute it from the same offers.
+// The bytes that the user asks for; else half of what is free on a device, divided among the PEs
+// that share it. The same on all PEs, since all compute it from the same offers.
 std::size_t DeviceMemory::most_heap_bytes() const {
   const auto whole = [](std::size_t bytes) {
     return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
