@@ -196,7 +196,7 @@ MESHMEM_DEVICE_COLD void far_store_value(void* dest, std::uint64_t value, std::s
   post(command);
 }
 
-// In as many commands as it takes, each of which carries its data.
+// Posts as many commands as it takes, each with its data.
 MESHMEM_DEVICE void far_store_all(std::byte* dest, const std::byte* source, std::size_t bytes,
                                   int pe) {
   for (std::size_t at = 0; at < bytes; at += ProxyCommand::kMostInline) {

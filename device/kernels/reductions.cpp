@@ -41,7 +41,7 @@ extern "C" __attribute__((visibility("default"))) void shmemx_reduce_by_one_thre
   const hipError_t error = with_type(type, [&job](auto given) {
     return ReductionKernels<typename decltype(given)::Type>::reduce_by_one_thread(job);
   });
-  if (error != hipSuccess) trap();  // no routine asks for it
+  if (error != hipSuccess) trap();  // no routine has such a type
 }
 #endif
 

@@ -40,7 +40,7 @@ struct DeviceOffer {
   bool uncached = false;
   bool reaches_all = false;
   bool host_heaps_mapped = false;
-  char bus_id[32] = "";            // the same device has the same in all processes
+  char bus_id[32] = "";            // of the device; the same in all processes
   std::size_t free_bytes = 0;      // before any slab was taken
   std::size_t heap_wish = 0;       // SIZE_MAX: none
   std::size_t heap_alignment = 0;  // of the data slab, where the PE maps it itself
@@ -53,7 +53,7 @@ struct DeviceOffer {
 struct NodePeers {
   int me = 0;
   int n = 0;
-  std::function<int(int index)> pe_of;  // its number in the world, for messages
+  std::function<int(int index)> pe_of;  // the world PE, for messages
   std::function<DeviceOffer&(int index)> offer;
   std::function<void(const char* step)> meet;
 };
@@ -83,12 +83,13 @@ class DeviceMemory {
   std::string architecture() const;  // of the device, as in sm_90, gfx90a, cpu; empty without one
   const Slab& data() const { return data_; }
   const Slab& sync() const { return sync_; }
-  std::size_t heap_alignment() const;                    // of the data slabs of all PEs
-  bool all_reach_all() const { return all_reach_all_; }  // by kernels
-  // Of this node. On a GPU their kernels take turns, each for milliseconds, unless MPS runs.
+  std::size_t heap_alignment() const;                    // the least of all PEs' data slabs
+  bool all_reach_all() const { return all_reach_all_; }  // kernels reach all PEs' slabs
+  // Whether PEs of this node share a device. On a GPU their kernels then take turns, each for
+  // milliseconds, unless MPS runs.
   bool pes_share_devices() const { return pes_share_devices_; }
   const std::vector<DeviceRoute>& routes() const { return route_of_; }  // by index
-  int n_peers() const { return peers_.n; }                              // with it
+  int n_peers() const { return peers_.n; }                              // this PE included
   int my_index() const { return peers_.me; }
   int world_pe_of(int index) const { return peers_.pe_of(index); }
 

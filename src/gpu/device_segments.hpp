@@ -27,7 +27,7 @@ struct DeviceRoute {
   // Another than this PE's own where the two devices cannot reach each other. Short, since there is
   // a route to each PE.
   std::int16_t device = 0;
-  bool for_kernels = false;  // those of this PE's own device
+  bool for_kernels = false;  // whether kernels of this PE's own device reach the memory
 };
 
 // A place in a PE's memory, as this PE reaches it.

@@ -87,7 +87,7 @@ class DeviceTransfer {
 
   int device_ = -1;
   hipStream_t stream_ = nullptr;
-  PendingWork on_streams_;  // what pending_work counts of this transfer
+  PendingWork on_streams_;  // the part of pending_work that is on these streams
   DeviceLanes lanes_;
   std::mutex mutex_;
   std::map<int, hipStream_t> far_streams_;  // of devices that this one cannot reach

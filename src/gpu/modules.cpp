@@ -30,7 +30,7 @@ bool Modules::try_write(Place place) const {
   return there != nullptr;
 }
 
-// By the name that the compiler gives module_state (device/module.hpp).
+// Finds the state by the name that the compiler gives module_state (device/module.hpp).
 std::optional<std::string> Modules::try_write_loaded(void* module) const {
   constexpr const char* kState =
       kDevicesAreAmd ? "_ZN7meshmem6deviceL12module_stateE" : "_ZN7meshmem6device12module_stateE";

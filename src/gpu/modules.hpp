@@ -47,7 +47,7 @@ class Modules {
 
   std::mutex mutex_;
   std::vector<Place> places_;
-  std::vector<void*> loaded_;  // none where there is no state
+  std::vector<void*> loaded_;  // empty while there is no state
   std::optional<device::State> state_;
   int device_ = -1;
   std::function<void()> call_for_programs_;

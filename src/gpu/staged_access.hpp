@@ -35,7 +35,7 @@ class StagedAccess : public DeviceAccess {
   static constexpr int kMostForWrites = 4;     // that wait for their turn; the others serve reads
   static constexpr std::size_t kSmall = 4096;  // writes up to here share a piece
   static constexpr int kOperationsOfPage = 256;
-  static constexpr int kRounds = 2;  // of each stream that are under way at once
+  static constexpr int kRounds = 2;  // of a stream that may be under way at once
 
   // The work that a stream has been given at once; it is done when the event is reached.
   struct Round {
@@ -70,7 +70,7 @@ class StagedAccess : public DeviceAccess {
   int device_ = -1;
   std::atomic<std::size_t> n_open_{0};  // submitted, and not done
 
-  std::mutex mutex_;  // of what is submitted, and the pieces
+  std::mutex mutex_;  // guards submitted_ and free_pieces_
   std::vector<DeviceWork*> submitted_;
   std::vector<std::byte*> free_pieces_;
 

@@ -55,7 +55,7 @@ class StreamMark {
  private:
   int device_;
   hipEvent_t event_ = nullptr;
-  hipStream_t stream_ = nullptr;  // of the last mark; only compared with those that exist
+  hipStream_t stream_ = nullptr;  // of the last mark; the program may have destroyed it
 };
 
 }  // namespace meshmem
