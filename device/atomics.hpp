@@ -2,8 +2,8 @@
 //
 // Atomic memory operations in kernels (OpenSHMEM 1.6, section 9.7), on the bits of 4- and 8-byte
 // types.
-// Invariant: system scope, relaxed; only add, swap and compare-and-swap are instructions of the
-// memory, the others are loops, since no more crosses every link. Integers wrap.
+// Invariant: system scope, relaxed. Only add, swap and compare-and-swap cross every link, so and,
+// or and xor are loops of compare-and-swap. Integers wrap.
 #ifndef MESHMEM_DEVICE_ATOMICS_HPP_
 #define MESHMEM_DEVICE_ATOMICS_HPP_
 
@@ -28,7 +28,8 @@ MESHMEM_DEVICE B combine_bits(AtomicOp op, B old, B operand) {
   }
 }
 
-// *there = op(*there, operand); the value before. compare_swap: only if it equals `condition`.
+// *there = op(*there, operand); compare_swap only if *there equals `condition`. Returns the value
+// before, but for a set the operand.
 template <typename B>
 MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0) {
   switch (op) {
@@ -54,7 +55,7 @@ MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0)
   }
 }
 
-// Only one that fetches waits for its answer where the PE is far.
+// Whether the caller wants the old value. Only then an atomic on a far PE waits for an answer.
 enum class Answer { none, value };
 
 template <AtomicOp op, Answer answer, typename B>

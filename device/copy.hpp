@@ -28,7 +28,7 @@ struct OthersSource {
 };
 
 // Copies every step-th piece up to `end`. kInFlight loads go out before the first store, to fill
-// the link. The rest goes by half as many at a time, and so on, so its loads overlap too.
+// the link. The rest goes with half as many at a time, and so on, so its loads overlap too.
 template <typename Source, typename Piece, int kInFlight>
 MESHMEM_DEVICE void copy_steps(Piece* to, const Piece* from, const Piece* end, std::size_t step) {
 #pragma unroll 1
@@ -41,7 +41,7 @@ MESHMEM_DEVICE void copy_steps(Piece* to, const Piece* from, const Piece* end, s
   }
   if constexpr (kInFlight > 1) copy_steps<Source, Piece, kInFlight / 2>(to, from, end, step);
 }
-// Copies n pieces, to which both ends are aligned.
+// Copies n pieces. Both ends are aligned to the size of a piece.
 template <typename Source, typename Piece, int kInFlight, typename Group>
 MESHMEM_DEVICE void copy_even(const Group& group, std::byte* to, const std::byte* from,
                               std::size_t n) {
@@ -56,7 +56,7 @@ MESHMEM_DEVICE void copy_even(const Group& group, std::byte* to, const std::byte
                                        source + n, static_cast<std::size_t>(group.size()));
 }
 
-// By one thread: a piece of 1, 2, 4, 8 or 16 bytes.
+// One thread copies a piece of 1, 2, 4, 8 or 16 bytes.
 template <typename Source>
 MESHMEM_DEVICE void copy_one_piece(std::byte* to, const std::byte* from, std::size_t width) {
   const auto move = [to, from](auto piece) {
@@ -92,9 +92,9 @@ MESHMEM_DEVICE std::size_t piece_width(const std::byte* to, const std::byte* fro
 template <typename Source, int kInFlight, typename Group>
 MESHMEM_DEVICE_COLD void copy_uneven(const Group& group, std::byte* to, const std::byte* from,
                                      std::size_t bytes) {
-  const auto apart =
+  const auto differing =
       (reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from)) | 16;
-  const std::size_t width = apart & (0 - apart);
+  const std::size_t width = differing & (0 - differing);
   const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(to)) & (width - 1);
   const std::size_t head = before < bytes ? before : bytes;
   // Masked, since a GPU divides 64-bit numbers in a long loop.

@@ -22,7 +22,7 @@ MESHMEM_DEVICE int alltoallv(const Group& group, shmem_team_t team, void* dest,
       dest, {dest_nelems, dest_displs}, source, {source_nelems, source_displs}, sizeof(E)};
   if (spans_nodes(team)) return alltoallv_by_host(group, team, call);
   const TeamSync sync(team);
-  const Call as_called = Call::move<E>(CollectiveKind::alltoallv, 0);  // lengths may differ
+  const Call as_called = Call::movement<E>(CollectiveKind::alltoallv, 0);  // lengths may differ
   [[maybe_unused]] const InCall in_call(group, sync, as_called);
   check_call(group, sync, as_called);
   alltoallv(group, sync, call);

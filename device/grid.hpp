@@ -30,12 +30,13 @@ struct CooperativeGrid {
   }
 };
 
-// False where it is known that the launch was not cooperative, so that some blocks may never run.
+// False if the launch is known not to be cooperative, so that some blocks may never run.
 MESHMEM_DEVICE bool is_cooperative() {
 #if defined(MESHMEM_TARGET_IS_CPU)
   return hip_on_cpu::current_thread->block->is_cooperative;
 #elif defined(MESHMEM_TARGET_IS_CUDA)
-  // The address of the driver's memory for such a grid, from where cooperative_groups.h takes it.
+  // The address of the driver's memory for a cooperative grid, read as cooperative_groups.h reads
+  // it.
   unsigned low, high;
   asm("mov.u32 %0, %%envreg2;" : "=r"(low));
   asm("mov.u32 %0, %%envreg1;" : "=r"(high));
@@ -55,7 +56,7 @@ MESHMEM_DEVICE void check_launch_of(const CooperativeGrid& grid) {
   trap();
 }
 
-// A meeting as the leader of a block takes part in it.
+// A meeting of the grid's blocks, as the leader of a block takes part in it.
 class GridMeeting {
  public:
   MESHMEM_DEVICE_MEMBER GridMeeting(const CooperativeGrid& grid, const TeamSync& sync)
@@ -91,8 +92,8 @@ class GridMeeting {
   std::uint64_t before_ = 0;
 };
 
-// A meeting of all blocks: all can read after it the stores of each before it. The last to come
-// ends it.
+// A meeting of all blocks. After it, all can read what each stored before it. The last block to
+// come ends it.
 MESHMEM_DEVICE void meet(const CooperativeGrid& grid, const TeamSync& sync) {
   const Block block;
   check_launch_of(grid);
@@ -131,7 +132,7 @@ MESHMEM_DEVICE void team_sync(const CooperativeGrid& grid, const TeamSync& sync)
   team_sync(block, sync);
   if (block.rank() == 0) {
     // Passes the other PEs' released stores on to the other blocks. Where each thread fences,
-    // those have reached memory, and the other blocks' own fences are enough.
+    // these stores have reached memory, and the other blocks' own fences are enough.
     release_mine();
     meeting.end(meeting.blocks() - 1);
   }

@@ -32,14 +32,14 @@ MESHMEM_DEVICE int wave_size() {
 #endif
 }
 
-// MESHMEM_UNFORESEEN(value) returns `value`, which all active threads of a wave have in common, but
-// AMD's compilers cannot foresee the result. So they compute what depends on it where it is needed.
-// Otherwise they compute it before the loop, even for a rare branch, and spill what exceeds their
-// hundred scalar registers. For other compilers it is only the value.
+// MESHMEM_OPAQUE(value) returns `value`, which all active threads of a wave have in common, and
+// hides from AMD's compilers that it is the same value. So they compute what depends on it where it
+// is needed. Otherwise they compute that before the loop, even for a rare branch, and spill what
+// exceeds their hundred scalar registers. Other compilers see only the value.
 #if defined(MESHMEM_TARGET_IS_HIP)
-#define MESHMEM_UNFORESEEN(...) unforeseen(__VA_ARGS__)
+#define MESHMEM_OPAQUE(...) opaque(__VA_ARGS__)
 template <typename T>
-MESHMEM_DEVICE T unforeseen(T value) {
+MESHMEM_DEVICE T opaque(T value) {
 #if defined(__AMDGCN__)
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a register or two");
   if constexpr (sizeof(T) == 4) {
@@ -55,7 +55,7 @@ MESHMEM_DEVICE T unforeseen(T value) {
   return value;
 }
 #else
-#define MESHMEM_UNFORESEEN(value, ...) (value)
+#define MESHMEM_OPAQUE(value, ...) (value)
 #endif
 
 struct Thread {
@@ -115,8 +115,8 @@ struct Block {
   }
 };
 
-// The calling thread's rank, which AMD's compilers cannot foresee (as with MESHMEM_UNFORESEEN).
-// Otherwise they hold the mask of the lanes of rank 0 in registers throughout a loop.
+// The calling thread's rank, hidden from AMD's compilers as by MESHMEM_OPAQUE. Otherwise they hold
+// the mask of the lanes of rank 0 in registers throughout a loop.
 template <typename Group>
 MESHMEM_DEVICE int rank_here(const Group& group) {
   int rank = group.rank();

@@ -74,12 +74,13 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 
 hipError_t launch_quiet(hipStream_t stream);
 
-// A command for the proxy, where there is one: the stream goes on when that has been issued, or its
-// source may be used again, or it is done, or, of a collective, which is a quiet too, answered.
+// Hands the proxy a command, on a PE that has a proxy. The stream goes on when the command has been
+// issued, its source may be used again, or it is done. `answered` is for collectives, which are a
+// quiet too.
 enum class ProxyEnd { issued, source_is_free, done, answered };
 hipError_t launch_proxy_command(const ProxyCommand& command, ProxyEnd end, hipStream_t stream);
 
-// Collectives of a team. A sync is a barrier: to meet is a quiet too.
+// Collectives of a team. A sync is also a quiet, and so a barrier.
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream);
 hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
                             std::size_t bytes, int root, hipStream_t stream);
@@ -131,9 +132,9 @@ struct Sources {
   const void* at[kMost];
   int n;
 };
-// to[i] becomes the sources' elements i, combined in their order, by one device alone; an average
-// is a sum. wide: the elements of `to` are float, in which half and bfloat16 are combined. count >
-// 0.
+// One device combines the sources' elements i, in the order of the sources, into to[i]. An average
+// is a sum here. wide: the elements of `to` are float, in which half and bfloat16 are combined.
+// count > 0.
 struct CombineLaunch {
   const Sources& sources;
   ReduceOp op;
@@ -144,14 +145,14 @@ struct CombineLaunch {
 };
 hipError_t launch_combine(const CombineLaunch& job, ElemType type);
 
-// For start-up: PE `pe` of n writes `pattern` into its own slab, and all read it through each
-// mapping; found[pe] is what lies at `word` of each copy. Device memory.
+// For start-up: a PE writes a word into its own slab; then all read the words of all slabs through
+// their mappings. found[i] = *words[i], or 0 where words[i] is null.
 hipError_t launch_write_word(std::uint64_t* word, std::uint64_t value, hipStream_t stream);
 hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, int n,
                              hipStream_t stream);
 
-// Brings all kernels above to the current device. One that is loaded at its first launch may wait
-// for those that run, which may wait for it: for ever.
+// Loads all kernels above on the current device. A kernel that is loaded at its first launch may
+// wait for running kernels, which may wait for it for ever.
 hipError_t load_kernels();
 
 }  // namespace device

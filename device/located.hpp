@@ -2,8 +2,8 @@
 //
 // Which of two elements maxloc and minloc take: an element is a value with an index beside it.
 // Invariant: one order of all elements, the same for host and kernels; of equal values the least
-// index is first, and a NaN comes after every number. Elements that are first alike may differ in
-// the sign of a zero or the bits of a NaN alone.
+// index is first, and a NaN comes after every number. Elements of the same rank differ at most in
+// the sign of a zero or the bits of a NaN.
 #ifndef MESHMEM_DEVICE_LOCATED_HPP_
 #define MESHMEM_DEVICE_LOCATED_HPP_
 
@@ -33,12 +33,12 @@ MESHMEM_HOST_DEVICE bool is_located(ElemType type) {
   return type >= ElemType::i32_at && type <= ElemType::f64_at;
 }
 
-// By max or min of a type.
+// The order of a type's elements for max or min.
 struct LocatedOrder {
   ElemType type;
   ReduceOp op;
 
-  // Whether `one` is taken and not `other`, which is kept if they are alike.
+  // Whether `one` is taken and not `other`. False if both have the same rank.
   template <typename U>
   MESHMEM_HOST_DEVICE_MEMBER bool takes(const Located<U>& one, const Located<U>& other) const {
     using Index = std::make_signed_t<U>;

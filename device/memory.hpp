@@ -3,8 +3,8 @@
 // Ordered access to memory that other PEs see: the verbs that all device code is written in.
 // Invariant: a thread that publishes releases before it stores the flag; a thread that uses the
 // data acquires after it has polled the flag. On AMD every thread of a group does so itself, since
-// a wave can neither write back nor invalidate for another. On NVIDIA the barrier of the group
-// passes the others' stores on, so the threads that store or poll the flags fence for all.
+// a wave can neither write back nor invalidate caches for another. On NVIDIA the barrier of the
+// group passes the others' stores on, so the threads that store or poll the flags fence for all.
 #ifndef MESHMEM_DEVICE_MEMORY_HPP_
 #define MESHMEM_DEVICE_MEMORY_HPP_
 
@@ -17,33 +17,34 @@
 
 //   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
 //   load_pair, store_pair         the same for two words of 8 bytes side by side, in one access
-//                                 where the target has one; each word for itself is single-copy
+//                                 where the target has one; each word by itself is single-copy
 //                                 atomic
-//   store_next                    store_relaxed of the number after `last`, which may still be on
-//                                 its way from memory: what comes before does not wait for it
-//   raise_to                      a word of this device's memory becomes at least so much. On
-//                                 NVIDIA GPUs nobody waits for that
+//   store_next                    store_relaxed of last + 1. `last` may still be under way from
+//                                 memory: an earlier fence does not wait for it
+//   raise_to                      raises a word of this device's memory to at least a value. On
+//                                 NVIDIA GPUs the thread does not wait for that
 //   release_all, release_mine     before a flag is stored; see below
-//   acquire_mine, acquire_all     after a flag was polled; acquire_shared hands on a value as well
-//   complete_all                  quiet: all that the group has stored has arrived, and any of its
-//                                 threads may say so
+//   acquire_mine, acquire_all     after a flag was polled; acquire_shared also shares a value
+//   complete_all                  quiet: all that the group has stored has arrived when it returns,
+//                                 and any of its threads may announce that
 //   pause                         between two polls
-//   pause_for, has_waited         the same by one who tells, by find(), the address that it waits
-//                                 for; and after the last. Only processors ask for it
-//   host_reaches                  whether the address is one that the host knows as well, so no
-//                                 shared memory and no stack
-//   load_plain, store_plain       of memory that the user has declared as what he likes: one
-//                                 access, which no compiler takes to be of another object than his
-//                                 own of float
+//   pause_for, has_waited         pause with find(), which returns the address that the caller
+//                                 waits for; has_waited is called after the last poll. Only the cpu
+//                                 target uses them for more than a pause
+//   host_reaches                  whether the host can use the address too: false for shared memory
+//                                 and the stack
+//   load_plain, store_plain       one ordinary access to memory whose declared type only the user
+//                                 knows: the compiler assumes that it may alias any object
 //
-// To publish what a group of threads has stored:   To use what a flag announced:
-//   release_all(group);                              one or a few: poll by load_relaxed until it is
-//   one or a few: release_mine(); store the flags      there; acquire_mine()
-//                                                    acquire_all(group);
+// To publish what a group of threads has stored:
+//   release_all(group);
+//   one thread or a few: release_mine(); store the flags
+// To use what a flag announced:
+//   one thread or a few: poll by load_relaxed until it is there; acquire_mine()
+//   acquire_all(group);
 //
-// kEachFences says which of the two the target needs: release_all and acquire_all fence, in every
-// thread; or release_mine and acquire_mine do, once by the threads that store the flags and once by
-// those that poll them.
+// kEachFences says which of these fence. If true, release_all and acquire_all do, in every thread;
+// else release_mine and acquire_mine do, in the threads that store or poll the flags.
 
 namespace meshmem {
 namespace device {
@@ -68,7 +69,7 @@ MESHMEM_DEVICE To bit_cast(From from) {
   return to;
 }
 
-// Compilers take an access to it for an access to a value of whatever type is there.
+// An access to it may alias an object of any type.
 template <typename T>
 struct [[gnu::may_alias]] OfAnyType {
   T value;

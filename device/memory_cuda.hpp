@@ -17,7 +17,7 @@ MESHMEM_DEVICE std::size_t global(const T* address) {
   return __cvta_generic_to_global(address);
 }
 
-// One access of Type: its name in PTX, and the register that it moves through.
+// A load and a store of Type: its name in PTX, and the register that it moves through.
 #define MESHMEM_ACCESS_BITS(Type, ptx, Register, letter)                      \
   MESHMEM_DEVICE Type load_bits(const Type* from) {                           \
     Register value;                                                           \
@@ -60,8 +60,8 @@ MESHMEM_DEVICE void store_relaxed(T* to, T value) {
   store_bits(reinterpret_cast<Bits<sizeof(T)>*>(to), bit_cast<Bits<sizeof(T)>>(value));
 }
 
-// Added in the assembly: ptxas would else add before a fence that comes first, which then waits as
-// well.
+// Adds in the assembly. Otherwise ptxas would add before an earlier fence, which would then wait
+// for `last` too.
 MESHMEM_DEVICE void store_next(std::uint64_t* to, std::uint64_t last) {
   asm volatile("{.reg .u64 next; add.u64 next, %1, 1; st.relaxed.sys.global.u64 [%0], next;}" ::"l"(
                    global(to)),
@@ -72,8 +72,8 @@ MESHMEM_DEVICE void store_next(std::uint64_t* to, std::uint64_t last) {
 MESHMEM_DEVICE Bits128 load_pair(const Bits128* from) { return load_bits(from); }
 MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) { store_bits(to, value); }
 
-// One-way fences, where there are such: a release then leaves the first-level cache alone, and an
-// acquire does not wait for this thread's own stores on their way.
+// One-way fences, where compiler and GPU have them: a release then leaves the first-level cache
+// alone, and an acquire does not wait for this thread's own stores on their way.
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208 && \
     (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
 MESHMEM_DEVICE void release_fence() { asm volatile("fence.release.sys;" ::: "memory"); }
@@ -100,13 +100,13 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return group.share(value);
 }
 
-// By the leader alone: a fence is cumulative, so between two barriers of the group it waits for the
-// stores of all threads, and each of them goes on only after it. Sequentially consistent: a load
-// after a quiet must not be older than a store before it.
-// PTX promises that to any thread that sees a flag that the leader stores. A flag that another
-// thread stores has no fence before it in its own thread, so by the letter it releases nothing to a
-// third PE; it comes after the data because the data has arrived by then. A program that needs the
-// promise by the letter calls shmem_fence in that thread.
+// Only the leader fences. Fences are cumulative, so between two barriers of the group this one
+// waits for the stores of all threads, and each thread goes on only after it. Sequentially
+// consistent: a load after a quiet must not be older than a store before it.
+// PTX promises that to any thread that sees a flag that the leader stores. Another thread that
+// stores a flag has executed no fence, so formally its flag releases nothing to a third PE. In fact
+// the flag comes after the data, which has arrived by then. A program that needs the formal promise
+// calls shmem_fence in that thread.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   group.sync();

@@ -41,7 +41,7 @@ MESHMEM_DEVICE T acquire_shared(const Group& group, T value) {
   return shared;
 }
 
-// Each thread waits for its own stores; after the barrier, for all of the group's.
+// Each thread waits for its own stores. After the barrier the stores of all threads have arrived.
 template <typename Group>
 MESHMEM_DEVICE void complete_all(const Group& group) {
   full_fence();

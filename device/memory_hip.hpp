@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs of memory.hpp on AMD GPUs, by builtins that the compiler knows the memory model of.
+// The verbs of memory.hpp on AMD GPUs, by builtins whose memory model the compiler knows.
 // Invariant: system scope everywhere; no assembly, nothing volatile or non-temporal (neither makes
 // memory coherent). Included by memory.hpp.
 #ifndef MESHMEM_DEVICE_MEMORY_HIP_HPP_
@@ -26,10 +26,10 @@ MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
   store_relaxed(&to->word[1], value.word[1]);
 }
 
-// The fence writes the caches back, and waits for that, but the wait is left out (by clang 19)
-// where the thread's own stores have arrived: in caches. GPUs other than these write through, but
-// there too it is left out in a loop whose stores come after the fence, and so before it in the
-// next turn. The barrier is no instruction; waits that stand before one are left as they are.
+// A release fence writes the caches back and waits for that. But clang 19 leaves out the wait if
+// the thread's own stores have arrived, even if only in caches. GPUs other than GFX9 write through.
+// For them clang leaves out the wait in a loop whose stores come after the fence, and so before it
+// in the next turn. The wave barrier is no instruction, but clang keeps the waits before it.
 MESHMEM_DEVICE void await_write_back() {
 #if defined(__GFX9__)
   __builtin_amdgcn_s_waitcnt(0);
@@ -44,8 +44,7 @@ MESHMEM_DEVICE void release_fence() {
 MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
 // A load after it must not be older than a store before it: all stores have arrived before the
-// caches are emptied. One fence for both would empty the caches right after the wait, and so lose
-// it.
+// caches are emptied. A single fence for both would leave no place for await_write_back().
 MESHMEM_DEVICE void full_fence() {
   release_fence();
   acquire_fence();

@@ -25,12 +25,13 @@ namespace device {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
 static State module_state;  // kernels and the host share this memory
-// A state for the kernels of this thread in place of it: tests whose PEs are threads of one
-// process.
+// If not null, kernels of this thread use this state instead: for tests whose PEs are threads of
+// one process.
 inline thread_local const State* state_of_thread = nullptr;
 #elif defined(__CUDACC__) && !defined(__CUDACC_RDC__)
-// Each unit's own here, too. But nvcc writes a number of the unit into the names of static objects,
-// and the library finds the state of a module that the program has loaded by hand by its name.
+// Each unit has its own here, too. It is not static, since nvcc writes a number of the unit into
+// the names of static objects: if the program loads a module by hand, the library finds the state
+// by its name.
 __constant__ State module_state;
 #else
 static __constant__ State module_state;
@@ -180,8 +181,8 @@ MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std:
   trap();
 }
 // A collective would overwrite elements that are yet to be read.
-MESHMEM_DEVICE void check_apart(const void* dest, std::size_t dest_bytes, const void* source,
-                                std::size_t source_bytes) {
+MESHMEM_DEVICE void check_no_overlap(const void* dest, std::size_t dest_bytes, const void* source,
+                                     std::size_t source_bytes) {
   const auto to = reinterpret_cast<std::uintptr_t>(dest),
              from = reinterpret_cast<std::uintptr_t>(source);
   if (!kChecks || (to - from >= source_bytes && from - to >= dest_bytes)) return;
@@ -191,7 +192,8 @@ MESHMEM_DEVICE void check_apart(const void* dest, std::size_t dest_bytes, const 
   trap();
 }
 
-// Where a symmetric address of this PE is in PE `pe`; null if it is not symmetric or out of reach.
+// Where a symmetric address of this PE is in PE `pe`; null if the address is not symmetric or the
+// PE is out of reach.
 MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {
   const State& job = state();
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -215,8 +217,8 @@ MESHMEM_DEVICE bool is_far(int pe) {
   return ring.slots != nullptr && ring.is_far[pe] != 0;
 }
 
-// The rarer cases, out of the way: another segment, a far PE, or a mistake. Null: the PE has it,
-// and only the proxy reaches it there.
+// The rarer cases: another segment, a far PE, or a mistake, which ends the kernel. Null: the PE is
+// far, so only the proxy reaches it.
 MESHMEM_DEVICE_COLD std::byte* find_rare(const void* address, int pe) {
   std::byte* there = try_translate(address, pe);
   if (there) return there;
@@ -232,13 +234,13 @@ MESHMEM_DEVICE_COLD std::byte* must_find_rare(const void* address, int pe) {
   return there;
 }
 
-// With checks ends a kernel whose argument is in no symmetric heap where nothing is translated
-// either.
+// With checks ends a kernel whose argument is in no symmetric heap. For arguments that no one
+// translates.
 MESHMEM_DEVICE void check_symmetric(const void* address) {
   if (kChecks && !try_translate(address, state().me)) refuse_address(address);
 }
 
-// The same for a word that is used in one piece.
+// The same for a word that is loaded or stored at once, which must be aligned.
 template <typename T>
 MESHMEM_DEVICE void check_symmetric_word(const T* address) {
   check_symmetric(address);
@@ -246,7 +248,7 @@ MESHMEM_DEVICE void check_symmetric_word(const T* address) {
 }
 
 // The usual case: the device heap of a near PE. False: ask find_rare. No branch waits for the
-// address itself, which comes from memory.
+// copy's address, which comes from memory.
 template <typename T>
 MESHMEM_DEVICE bool find_near(T** there, const T* address, int pe) {
   const State& job = state();
@@ -262,8 +264,8 @@ MESHMEM_DEVICE bool find_near(void** there, const void* address, int pe) {
                    pe);
 }
 
-// As try_translate, for an address that must be right. False: only the proxy reaches it
-// (proxy.hpp), which is found where no near PE comes by.
+// As try_translate, but a wrong address ends the kernel. False: only the proxy reaches it
+// (proxy.hpp).
 template <typename T>
 MESHMEM_DEVICE bool find(T** there, const T* address, int pe) {
   if (find_near(there, address, pe)) return true;

@@ -13,8 +13,8 @@
 namespace meshmem {
 namespace device {
 
-// i32_at and so on: a value of that type and its index beside it, as maxloc and minloc have them
-// (device/located.hpp), which are max and min of these.
+// i32_at and so on: a value of that type and its index beside it (device/located.hpp). maxloc and
+// minloc are max and min of these.
 enum class ElemType {
   i8,
   u8,
@@ -50,7 +50,7 @@ constexpr ElemType elem_type_of() {
                           : ElemType::none;
 }
 
-// Those from bit_and on are of integers. avg is a sum that is divided at the end.
+// The operations from bit_and on are for integers. avg is a sum that is divided at the end.
 enum class ReduceOp { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
 
 // The collectives, those that move data before those that combine it; sync stands for barriers too.
@@ -68,8 +68,7 @@ enum class CollectiveKind {
   exscan
 };
 
-// Arrays of a number for each PE of the team, which count elements. The kernel reads them when it
-// runs.
+// Arrays with a number of elements for each PE of the team. The kernel reads them when it runs.
 struct BlocksInArrays {
   const std::size_t *nelems, *displs;
 };

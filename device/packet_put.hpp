@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts of packets: data that says by itself when it has come, for messages so short that the fence
-// between data and signal is most of what they take. They go into packet memory of the receiver,
-// which takes the data out of it.
+// between data and signal would take most of their time. They go into packet memory of the
+// receiver, which takes the data out of it.
 // Invariant: as for all packets, the sender ensures that the receiver is done with the packets
 // there, and the tag differs from theirs. Nothing else is ordered by them.
 #ifndef MESHMEM_DEVICE_PACKET_PUT_HPP_
@@ -16,7 +16,8 @@
 namespace meshmem {
 namespace device {
 
-// Lines move in one access each. Checks name the mistake, where hardware would stop without a word.
+// Each line moves in one access, so it must be aligned. Without checks the hardware stops and does
+// not say why.
 MESHMEM_DEVICE void check_packets(const void* packets) {
   if (!kChecks || reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;
   printf("meshmem: PE %d, in a kernel: %p is no multiple of %d, as packets' addresses must be\n",

@@ -21,7 +21,7 @@ MESHMEM_DEVICE unsigned lines_for(std::size_t bytes) {
   return static_cast<unsigned>((bytes + kLineData - 1) / kLineData);
 }
 
-// ---- A line; of a flag the low 32 bits count.
+// ---- A line. Its flags are the low 32 bits of the epoch.
 
 MESHMEM_DEVICE Bits128 line_of(std::uint64_t data, std::uint64_t epoch) {
   constexpr std::uint64_t kLow = 0xffffffff;
@@ -70,7 +70,7 @@ MESHMEM_DEVICE bool is_multiple(const std::byte* address, std::size_t bytes, std
   return (reinterpret_cast<std::uintptr_t>(address) | bytes) % of == 0;
 }
 
-// Up to 8 bytes, in pieces that their alignment allows.
+// Up to 8 bytes, in the widest pieces that the alignment allows.
 MESHMEM_DEVICE_COLD std::uint64_t load_uneven(const std::byte* from, std::size_t bytes) {
   if (is_multiple(from, bytes, 4)) return load_pieces<std::uint32_t>(from, bytes);
   if (is_multiple(from, bytes, 2)) return load_pieces<std::uint16_t>(from, bytes);
@@ -82,7 +82,8 @@ MESHMEM_DEVICE_COLD void store_uneven(std::byte* to, std::uint64_t word, std::si
   store_pieces<std::uint8_t>(to, word, bytes);
 }
 
-// Word `u` of a block; the last may be partly filled, and that of an empty block is.
+// Word `u` of `bytes` bytes of data. The last word may be partly filled, or empty if there is no
+// data.
 MESHMEM_DEVICE std::uint64_t load_word(const std::byte* block, std::size_t bytes, unsigned u) {
   const std::byte* from = block + u * kLineData;
   const std::size_t left = bytes - u * kLineData;
@@ -101,8 +102,8 @@ MESHMEM_DEVICE void store_word(std::byte* block, std::size_t bytes, unsigned u,
   }
 }
 
-// Words of blocks. even: all are whole, and lie at multiples of 8. Lines are the same either way,
-// so PEs need not agree.
+// Words of data. even: all are whole and aligned to 8 bytes. Lines are the same either way, so PEs
+// need not agree.
 template <bool even>
 struct Words {
   MESHMEM_DEVICE_MEMBER static std::uint64_t load(const std::byte* block, std::size_t bytes,
@@ -123,13 +124,13 @@ struct Words {
 
 // ---- Lines, divided among the threads of a group
 
-// Of a thread, under way at the same time: each takes registers.
+// How many lines of a thread are under way at the same time; each takes registers.
 constexpr unsigned kLinesTogether = 4;
 
-// Awaits `count` lines; the i-th comes to line_of(i), and its data goes to take(i, data).
-template <typename Group, typename LineOf, typename Take>
+// Awaits `count` lines; the i-th comes to line_at(i), and its data goes to take(i, data).
+template <typename Group, typename LineAt, typename Take>
 MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint64_t epoch,
-                                  const LineOf& line_of, const Take& take) {
+                                  const LineAt& line_at, const Take& take) {
   const auto step = static_cast<unsigned>(group.size());
   auto i = static_cast<unsigned>(group.rank());
 #pragma unroll 1
@@ -138,14 +139,14 @@ MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint6
     for (bool all = false; !all;) {
       all = true;
 #pragma unroll
-      for (unsigned k = 0; k < kLinesTogether; ++k) line[k] = load_pair(line_of(i + k * step));
+      for (unsigned k = 0; k < kLinesTogether; ++k) line[k] = load_pair(line_at(i + k * step));
 #pragma unroll
       for (unsigned k = 0; k < kLinesTogether; ++k) all = all && has_come(line[k], epoch);
       if (!all)
         pause_for([&] {
           unsigned k = 0;
           while (k + 1 < kLinesTogether && has_come(line[k], epoch)) ++k;
-          return line_of(i + k * step);
+          return line_at(i + k * step);
         });
     }
     has_waited();
@@ -153,7 +154,7 @@ MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint6
     for (unsigned k = 0; k < kLinesTogether; ++k) take(i + k * step, data_of(line[k]));
   }
 #pragma unroll 1
-  for (; i < count; i += step) take(i, receive_line(line_of(i), epoch));
+  for (; i < count; i += step) take(i, receive_line(line_at(i), epoch));
 }
 
 }  // namespace device

@@ -11,14 +11,14 @@
 namespace meshmem {
 namespace device {
 
-// The threads that poll for a group: of a block those of its first wave.
+// The threads that poll for a group: in a block, the threads of its first wave.
 MESHMEM_DEVICE Thread pollers_of(const Thread& thread) { return thread; }
 template <typename Group>
 MESHMEM_DEVICE Wave pollers_of(const Group&) {
   return {};
 }
 MESHMEM_DEVICE int count_of_pollers(const Block& block) {
-  const int size = MESHMEM_UNFORESEEN(block.size());
+  const int size = MESHMEM_OPAQUE(block.size());
   return size < wave_size() ? size : wave_size();
 }
 template <typename Group>
@@ -26,7 +26,7 @@ MESHMEM_DEVICE int count_of_pollers(const Group& group) {
   return group.size();
 }
 MESHMEM_DEVICE bool is_poller(const Block& block) {
-  return MESHMEM_UNFORESEEN(block.rank()) < wave_size();  // any thread tells which wave it is
+  return MESHMEM_OPAQUE(block.rank()) < wave_size();  // the same answer in all lanes of a wave
 }
 template <typename Group>
 MESHMEM_DEVICE bool is_poller(const Group&) {
@@ -34,19 +34,19 @@ MESHMEM_DEVICE bool is_poller(const Group&) {
 }
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
-// All lanes of a wave that have not ended call it at a time.
+// All lanes of a wave that have not ended call it together.
 MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine); }
 #endif
 
-// Polls until ready() is true; find() gives the address of a word that is not yet as it should be.
+// Polls until ready() is true; find() returns the address of a word that is still awaited.
 template <typename Ready, typename Find>
 MESHMEM_DEVICE void pause_until(const Ready& ready, const Find& find) {
   while (!ready()) pause_for(find);
   has_waited();
 }
 
-// Until ready() is true for all of them that wait. Any of them may be asked, also one that does
-// not.
+// Polls until ready() is true in all pollers that wait. Pollers that do not wait may have their
+// ready() called too.
 template <typename Ready, typename Find>
 MESHMEM_DEVICE void poll(const Thread&, bool, const Ready& ready, const Find& find) {
   pause_until(ready, find);
@@ -55,7 +55,7 @@ template <typename Ready, typename Find>
 MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready,
                          [[maybe_unused]] const Find& find) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  // In step: lanes of NVIDIA GPUs that part take 0.15 us to come together again.
+  // The lanes poll in step: on NVIDIA GPUs lanes that have diverged take 0.15 us to converge.
   for (bool all = false; !all;) {
     const bool is_ready = ready();
     all = all_of_wave(is_ready || !waits);
@@ -65,8 +65,8 @@ MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready,
 #endif
 }
 
-// The leader waits until ready() is true; its part of acquiring what was released before, where
-// that is not each thread's own.
+// The leader waits until ready() is true. Then the pollers do their part of the acquire; the caller
+// calls acquire_all().
 template <typename Group, typename Ready, typename Find>
 MESHMEM_DEVICE void poll_and_acquire(const Group& group, const Ready& ready, const Find& find) {
   if (!is_poller(group)) return;

@@ -3,8 +3,8 @@
 // How kernels reach far PEs: commands in the ring of proxy_ring.hpp, which a thread of the host
 // takes out.
 // Invariant: a thread that waits here waits for the host alone, never for another thread of a
-// kernel, which may not run yet. So neither a full ring nor kernels that fill the device stop
-// anything. All of it is out of line: near PEs never come here.
+// kernel, which may not run yet. So neither a full ring nor a device full of kernels can cause a
+// deadlock. All of it is out of line: near PEs never come here.
 #ifndef MESHMEM_DEVICE_PROXY_HPP_
 #define MESHMEM_DEVICE_PROXY_HPP_
 
@@ -14,11 +14,11 @@
 #include "device/packets.hpp"
 #include "device/poll.hpp"
 
-// A command's ticket is its number. A thread waits for the host to have consumed the command, when
-// the source of a put is to be free again; for it to be completed, as quiet does; or for a result.
-// Results have numbers of their own, since a result is kept until it has been read and a slot is
-// not. The lanes of a wave that come together take their numbers by one addition. They may wait
-// only for numbers before those of their own wave: a ring has many more slots than a wave has
+// A command's ticket is its number. A thread waits until the host has consumed the command, if the
+// source of a put shall be free again; until the command is completed, as quiet does; or for a
+// result. Results have numbers of their own, since a result is kept until it has been read and a
+// slot is not. The lanes of a wave that come together take their numbers by one addition. They may
+// wait only for numbers before those of their own wave: a ring has many more slots than a wave has
 // lanes.
 
 namespace meshmem {
@@ -52,7 +52,8 @@ MESHMEM_DEVICE std::uint64_t take_number(std::uint64_t* counter) {
 }
 #endif
 
-// The place of the calling wave, which it may share with others: then it waits for theirs too.
+// Where the calling wave notes its last ticket. It may share this with other waves; then it waits
+// for their commands too.
 MESHMEM_DEVICE std::uint64_t* last_of_my_wave(const ProxyRing& ring) {
   const auto waves = static_cast<unsigned>((threads_of_block() + wave_size() - 1) / wave_size());
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
@@ -60,8 +61,8 @@ MESHMEM_DEVICE std::uint64_t* last_of_my_wave(const ProxyRing& ring) {
   return ring.last_of_caller + (place & (ring.n_callers - 1));
 }
 
-// Waits until the host says by `said` that it has come to `count`; `known` saves looks over the
-// bus.
+// Waits until the host's counter `said` has reached `count`. `known` is its last known value, which
+// saves reads over the bus.
 MESHMEM_DEVICE void await_host(const std::uint64_t* said, std::uint64_t* known,
                                std::uint64_t count) {
   if (load_relaxed(known) >= count) return;
@@ -83,14 +84,14 @@ MESHMEM_DEVICE void await_completed(const ProxyRing& ring, std::uint64_t count) 
   await_host(&ring.progress->completed, ring.known_completed, count);
 }
 
-// A place in the ring. A thread that has a ticket fills its slot; meanwhile it may load the
-// command's data from memory.
+// A thread's place in the ring. A thread that has a ticket fills its slot; before that it may load
+// the command's data from memory.
 struct ProxyPlace {
   std::uint64_t ticket;
   std::uint64_t known_consumed;
 };
 MESHMEM_DEVICE ProxyPlace take_place(const ProxyRing& ring) {
-  const std::uint64_t known = load_relaxed(ring.known_consumed);  // while the number comes
+  const std::uint64_t known = load_relaxed(ring.known_consumed);  // overlaps with take_number()
   return {take_number(ring.head), known};
 }
 MESHMEM_DEVICE void fill_slot(const ProxyRing& ring, ProxyPlace place,
@@ -104,8 +105,8 @@ MESHMEM_DEVICE void fill_slot(const ProxyRing& ring, ProxyPlace place,
   for (int i = 0; i < ProxySlot::kWords; ++i) store_relaxed(there + i, slot.word[i]);
 }
 
-// Puts a command into the ring; returns its ticket. The caller has released memory that the host
-// shall read.
+// Puts a command into the ring and returns its ticket. The caller has released the memory that the
+// host shall read.
 MESHMEM_DEVICE_COLD std::uint64_t post(const ProxyCommand& command) {
   const ProxyRing& ring = state().proxy;
   const ProxyPlace place = take_place(ring);
@@ -121,7 +122,7 @@ MESHMEM_DEVICE std::uint64_t number_of(const void* address) {
 }
 
 // Posts a command that takes `bytes` bytes of data along, from word kFirst on. Whole words of
-// data are on their way from memory, which may be the host's, while the number comes.
+// data are loaded, perhaps from host memory, while the ticket is taken.
 template <unsigned kFirst>
 MESHMEM_DEVICE_COLD void post_with(const ProxyCommand& plain, const std::byte* data,
                                    std::size_t bytes) {
@@ -144,12 +145,13 @@ MESHMEM_DEVICE_COLD void post_with(const ProxyCommand& plain, const std::byte* d
 
 // ---- Results
 
-// A place for a result. The thread that had it before has run, so the place comes free.
+// Takes a number for a result, whose place is free when this returns. The thread that had the place
+// before waits only for the host, so the place becomes free.
 MESHMEM_DEVICE std::uint64_t ask_for_result(const ProxyRing& ring) {
   const std::uint64_t number = take_number(ring.next_result), place = number & (ring.n_results - 1);
   const std::uint64_t* turn = ring.result_turn + place;
   pause_until([=] { return load_relaxed(turn) == number - place; }, [=] { return turn; });
-  acquire_fence();  // the thread that had it before has read its result
+  acquire_fence();  // the thread that had the place before has read its result
   return number;
 }
 MESHMEM_DEVICE std::uint64_t await_result(const ProxyRing& ring, std::uint64_t number) {
@@ -158,7 +160,7 @@ MESHMEM_DEVICE std::uint64_t await_result(const ProxyRing& ring, std::uint64_t n
   pause_until([=] { return load_relaxed(&result->number) == number + 1; }, [=] { return result; });
   acquire_fence();  // acquires the value, which the host wrote before the number
   const std::uint64_t value = load_relaxed(&result->value);
-  release_fence();  // it has been read before somebody else may ask for the place
+  release_fence();  // the value has been read before another thread may use the place
   store_relaxed(ring.result_turn + place, number - place + ring.n_results);
   return value;
 }
@@ -194,7 +196,7 @@ MESHMEM_DEVICE_COLD void far_store_value(void* dest, std::uint64_t value, std::s
   post(command);
 }
 
-// In as many commands as it takes, each of which carries its data.
+// Posts as many commands as it takes, each with its data.
 MESHMEM_DEVICE void far_store_all(std::byte* dest, const std::byte* source, std::size_t bytes,
                                   int pe) {
   for (std::size_t at = 0; at < bytes; at += ProxyCommand::kMostInline) {
@@ -204,7 +206,7 @@ MESHMEM_DEVICE void far_store_all(std::byte* dest, const std::byte* source, std:
   }
 }
 
-// waits: until the source may be used again, which is at once where data travels in the slot.
+// waits: until the source may be used again, which is at once if the data travels in the slot.
 MESHMEM_DEVICE_COLD void far_put(void* dest, const void* source, std::size_t bytes, int pe,
                                  bool waits) {
   const auto* from = static_cast<const std::byte*>(source);
@@ -219,7 +221,7 @@ MESHMEM_DEVICE_COLD void far_put(void* dest, const void* source, std::size_t byt
   if (waits) await_consumed(state().proxy, ticket + 1);
 }
 
-// By elements, whose answers come by results.
+// Loads word by word, each by a command whose answer is a result.
 MESHMEM_DEVICE void far_load_all(std::byte* dest, const std::byte* source, std::size_t bytes,
                                  int pe) {
   for (unsigned u = 0; u * kLineData < bytes; ++u) {
@@ -292,7 +294,7 @@ MESHMEM_DEVICE_COLD void far_get_blocks(void* dest, const void* source, const Fa
   }
 }
 
-// The value before, where the caller wants it.
+// Returns the value before if `fetches`, else 0.
 MESHMEM_DEVICE_COLD std::uint64_t far_atomic(AtomicOp op, const void* address, std::size_t bytes,
                                              std::uint64_t operand, std::uint64_t condition,
                                              bool fetches, int pe) {
@@ -317,11 +319,11 @@ MESHMEM_DEVICE ProxyCommand signal_command(ProxyOp op, const std::uint64_t* sign
 }
 MESHMEM_DEVICE_COLD void far_signal(const std::uint64_t* signal, std::uint64_t value, int sig_op,
                                     int pe) {
-  release_fence();  // near stores come first, as where the signal is near
+  release_fence();  // near stores come first, as with a near signal
   post(signal_command(ProxyOp::signal, signal, value, sig_op, pe));
 }
 
-// One command and one message, but for data that the host cannot read and that is not short.
+// One command and one message, except for longer data that the host cannot read.
 MESHMEM_DEVICE_COLD void far_put_signal(void* dest, const void* source, std::size_t bytes,
                                         const std::uint64_t* signal, std::uint64_t value,
                                         int sig_op, int pe, bool waits) {
@@ -346,8 +348,8 @@ MESHMEM_DEVICE_COLD void far_put_signal(void* dest, const void* source, std::siz
 
 // ---- By groups
 
-// act() by the leader: what the group has stored before is there for the host, and what the host
-// has stored, and the leader acquired, is there for the group.
+// The leader calls act(). The group has released its stores before, and has acquired afterwards
+// what the leader acquired in act().
 template <typename Group, typename Act>
 MESHMEM_DEVICE void by_leader(const Group& group, const Act& act) {
   release_all(group);
@@ -355,7 +357,7 @@ MESHMEM_DEVICE void by_leader(const Group& group, const Act& act) {
   acquire_all(group);
 }
 
-// Whether the calling wave has commands that may not be done.
+// Whether commands of the calling wave may not be done yet.
 MESHMEM_DEVICE bool has_far_work(const ProxyRing& ring, std::uint64_t last) {
   return last > load_relaxed(ring.known_completed);
 }
@@ -369,8 +371,8 @@ MESHMEM_DEVICE_COLD void fence_far() {
   release_fence();  // near stores come first
   post(command_for(ProxyOp::fence, state().me));
 }
-// By one thread of each wave of the group, when all lanes have handed over what they have: where
-// they may part, that thread could come before the others. On AMD GPUs they run in step.
+// True in one thread of each wave, when all lanes have posted their commands. Where lanes may
+// diverge they meet first; on AMD GPUs they run in step.
 template <typename Group>
 MESHMEM_DEVICE bool speaks_for_wave(const Group&) {
 #if !defined(MESHMEM_TARGET_IS_HIP)

@@ -33,16 +33,18 @@ enum class ProxyOp : std::uint8_t {
   collective,         // dest, source, count, two numbers, bytes of an element, result; see HostCall
 };
 
-// A collective that kernels have the host run: its `pe` is the slot of the team, its length the
-// ElemType of a reduction, its detail the CollectiveKind and, above these bits, the ReduceOp.
+// A collective that the host runs for kernels: its `pe` is the team's slot, its length the ElemType
+// of a reduction, its detail the CollectiveKind and, above these bits, the ReduceOp.
 constexpr int kCollectiveKindBits = 4;
 static_assert(static_cast<int>(CollectiveKind::exscan) < 1 << kCollectiveKindBits,
               "a kind has no room in the detail");
-// Set beside the slot: a stream asks for the collective, no group of a kernel waits.
+// Set in `pe` beside the team's slot if a stream asks for the collective, so that no group of a
+// kernel waits.
 constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;
-// Words: dest, source, count of elements, root or first stride, second stride, bytes of an element.
-// Those of an alltoallv: dest, source, dest_nelems, dest_displs, source_nelems, source_displs; its
-// length is the bytes of an element.
+// The words of a collective: dest, source, count of elements, root or first stride, second stride,
+// bytes of an element. Of an alltoallv: dest, source, dest_nelems, dest_displs, source_nelems,
+// source_displs; its length is the bytes of an element. The word after these is the number of the
+// result.
 constexpr int kResultOfCollective = 6;
 
 struct alignas(64) ProxySlot {
@@ -64,8 +66,8 @@ struct ProxyCommand {
   std::uint64_t word[kWords];
 };
 
-// The first word of a slot has the rest of the command, and the top bits of the others, which have
-// the phase in their place:
+// The first word of a slot has the rest of the command, and the top bits of the other words, where
+// the phase is in their place:
 //   63 phase | 56..62 top bits of words 1..7 | 20..51 pe | 12..19 detail | 6..11 length | 0..5 op
 constexpr int kPhaseBit = 63, kTopBits = 56, kPeBits = 20, kDetailBits = 12, kLengthBits = 6;
 constexpr std::uint64_t kPhase = std::uint64_t{1} << kPhaseBit;
@@ -109,7 +111,7 @@ MESHMEM_HOST_DEVICE ProxyCommand command_in(const ProxySlot& slot) {
 // The host's answer to a load, a fetch or a collective, in memory of the host.
 struct alignas(16) ProxyResult {
   std::uint64_t value;
-  std::uint64_t number;  // one more than that of the request which it answers
+  std::uint64_t number;  // one more than the number of the request
 };
 
 // Counters by which the host says how far it is. Both only grow.
@@ -126,21 +128,21 @@ constexpr std::uint64_t kProxyCallers = 4096;
 // into memory of the device. Where slots is null there is no ring, and no bit of first_far is set:
 // far PEs are out of reach.
 struct ProxyRing {
-  static constexpr int kFirstPes = 64;  // that first_far speaks of
+  static constexpr int kFirstPes = 64;  // the PEs in first_far
 
   ProxySlot* slots;
   const ProxyProgress* progress;
   ProxyResult* results;
   std::uint64_t* head;              // the next ticket
-  std::uint64_t* known_consumed;    // as last seen: while it suffices, no look over the bus
-  std::uint64_t* known_completed;   // the same of what is done
+  std::uint64_t* known_consumed;    // as last read; saves reads over the bus
+  std::uint64_t* known_completed;   // the same for completed
   std::uint64_t* next_result;       // how many results have been asked for
-  std::uint64_t* result_turn;       // by place: how often it has been free again
+  std::uint64_t* result_turn;       // by place: which request may use it, as number - place
   std::uint64_t* last_of_caller;    // by wave: one more than its last ticket
   const std::uint8_t* is_far;       // by PE: 1 if it is on another node
   const std::uint8_t* spans_nodes;  // by slot of a team: 1 if it has far members
-  std::uint64_t first_far;  // is_far of the first PEs, a bit each: a look at memory is a trip more
-  std::uint64_t n_slots;    // these three are powers of two
+  std::uint64_t first_far;          // is_far of the first PEs, a bit each: saves a load from memory
+  std::uint64_t n_slots;            // these three are powers of two
   std::uint64_t n_results;
   std::uint64_t n_callers;
 };

@@ -18,8 +18,8 @@ namespace meshmem {
 namespace device {
 
 // Not inlined: a kernel with an inlined put and a quiet needed more than the 64 registers that a
-// thread of a block of 1,024 may have. waits: the caller may use the source again on return, which
-// holds for near PEs in any case.
+// thread of a block of 1,024 may have. waits: the caller may use the source again on return; for
+// near PEs it always may.
 template <typename Group>
 MESHMEM_DEVICE_APART void put_bytes(Group group, void* dest, const void* source, std::size_t bytes,
                                     int world_pe, bool waits) {
@@ -169,7 +169,8 @@ MESHMEM_DEVICE void iget(const Group& group, Pes pes, void* dest, const void* so
   ibget<E>(group, pes, dest, source, dst, sst, 1, nelems, pe);
 }
 
-// A signal word at its place. Relaxed: the data that it announces has been released before.
+// Updates a signal at its place in the other PE. Relaxed: the data that it announces has been
+// released before.
 MESHMEM_DEVICE void update_signal(std::uint64_t* there, std::uint64_t value, int sig_op) {
   if (sig_op == SHMEM_SIGNAL_ADD) {
     fetch_add(there, value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The routines without a type and the collectives as kernels call them: with the group that calls
-// first, then the parameters of shmem/ops.h.
+// The routines without a type and the collectives as kernels call them: first the calling group,
+// then the parameters of shmem/ops.h.
 // Invariant: types are dropped here; a routine is a line or two. Read by shmem/device.hpp.
 #ifndef MESHMEM_DEVICE_ROUTINES_HPP_
 #define MESHMEM_DEVICE_ROUTINES_HPP_
@@ -76,7 +76,7 @@ MESHMEM_DEVICE void pe_quiet(Pes, const int* pes, std::size_t n) {
   quiet_of(Thread(), pes, n);
 }
 
-// The team of a collective that is called so, with these buffers; for as long as it lasts.
+// The TeamSync of a collective while it runs. Checks the call and its buffers.
 struct SyncInCall : TeamSync {
   InCall in_call;
   template <typename Group>
@@ -101,7 +101,7 @@ MESHMEM_DEVICE SyncInCall sync_of(const Group& group, shmem_team_t team, const C
 template <typename E, typename Group>
 MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::size_t nelems, int root) {
-  const Call call = Call::move<E>(CollectiveKind::broadcast, nelems, root);
+  const Call call = Call::movement<E>(CollectiveKind::broadcast, nelems, root);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return broadcast(group, sync_of(group, team, call, dest, source), dest, source,
                    nelems * sizeof(E), root);
@@ -109,14 +109,14 @@ MESHMEM_DEVICE int broadcast(const Group& group, shmem_team_t team, void* dest, 
 template <typename E, typename Group>
 MESHMEM_DEVICE int collect(const Group& group, shmem_team_t team, void* dest, const void* source,
                            std::size_t nelems) {
-  const Call call = Call::move<E>(CollectiveKind::collect, nelems);
+  const Call call = Call::movement<E>(CollectiveKind::collect, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return collect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E));
 }
 template <typename E, typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  const Call call = Call::move<E>(CollectiveKind::fcollect, nelems);
+  const Call call = Call::movement<E>(CollectiveKind::fcollect, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return fcollect(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
@@ -124,7 +124,7 @@ MESHMEM_DEVICE int fcollect(const Group& group, shmem_team_t team, void* dest, c
 template <typename E, typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, shmem_team_t team, void* dest, const void* source,
                             std::size_t nelems) {
-  const Call call = Call::move<E>(CollectiveKind::alltoall, nelems);
+  const Call call = Call::movement<E>(CollectiveKind::alltoall, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
   return alltoall(group, sync_of(group, team, call, dest, source), dest, source, nelems * sizeof(E),
                   nelems * sizeof(E));
@@ -133,7 +133,7 @@ template <typename E, typename Group>
 MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, const void* source,
                              std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t nelems) {
   if (nelems > 0) check_strides(dst, sst, 1);
-  const Call call = Call::move<E>(CollectiveKind::alltoalls, nelems);
+  const Call call = Call::movement<E>(CollectiveKind::alltoalls, nelems);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, dst, sst});
   return alltoalls<Bits<sizeof(E)>>(group, sync_of(group, team, call, dest, source), dest, source,
                                     dst, sst, nelems);
@@ -151,10 +151,11 @@ MESHMEM_DEVICE int alltoalls(const Group& group, shmem_team_t team, void* dest, 
                                    const E* source, std::size_t nreduce) {                        \
     const Call call = Call::reduction<E>(CollectiveKind::kind, ReduceOp::op, nreduce);            \
     if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1}); \
-    with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {   \
-      kind<ReduceOp::op>(group, sync, MESHMEM_UNFORESEEN(dest, group),                            \
-                         MESHMEM_UNFORESEEN(source, group), MESHMEM_UNFORESEEN(nreduce, group));  \
-    });                                                                                           \
+    with_own_registers(                                                                           \
+        group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {              \
+          kind<ReduceOp::op>(group, sync, MESHMEM_OPAQUE(dest, group),                            \
+                             MESHMEM_OPAQUE(source, group), MESHMEM_OPAQUE(nreduce, group));      \
+        });                                                                                       \
     return 0;                                                                                     \
   }
 #define MESHMEM_REDUCTION(name, op)      \
@@ -169,9 +170,9 @@ MESHMEM_DEVICE int scan(const Group& group, shmem_team_t team, E* dest, const E*
                         std::size_t nreduce) {
   const Call call = Call::reduction<E>(kind, ReduceOp::sum, nreduce);
   if (spans_nodes(team)) return by_host(group, {call, kHostType<E>, team, dest, source, 1, 1});
-  with_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
-    scan(group, sync, MESHMEM_UNFORESEEN(dest, group), MESHMEM_UNFORESEEN(source, group),
-         MESHMEM_UNFORESEEN(nreduce, group), kind == CollectiveKind::inscan);
+  with_own_registers(group, sync_of(group, team, call, dest, source), [=](const TeamSync& sync) {
+    scan(group, sync, MESHMEM_OPAQUE(dest, group), MESHMEM_OPAQUE(source, group),
+         MESHMEM_OPAQUE(nreduce, group), kind == CollectiveKind::inscan);
   });
   return 0;
 }
@@ -187,7 +188,7 @@ MESHMEM_DEVICE int sum_exscan(const Group& group, shmem_team_t team, E* dest, co
 }
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// By one thread: the library's.
+// Reductions by one thread, which the library has compiled (by_one_thread.hpp).
 #define MESHMEM_BY_ONE_THREAD(name, routine, form, op)                                             \
   template <typename E>                                                                            \
   MESHMEM_DEVICE std::enable_if_t<kIsByOneThread<E>, int> name(                                    \

@@ -14,7 +14,8 @@
 namespace meshmem {
 namespace device {
 
-// Not a call within a function: nvcc takes elem_type_of() for one of the host's.
+// A constant, since nvcc takes a call of elem_type_of() in a function for a call of a host
+// function.
 template <typename E>
 struct ElemTypeOf {
   static constexpr ElemType kType = elem_type_of<E>();
@@ -24,7 +25,7 @@ struct ElemTypeOf {
 struct Call {
   CollectiveKind kind;
   ReduceOp op;    // of a reduction
-  ElemType type;  // of a reduction; none: any, as of moves, of which the bytes count
+  ElemType type;  // of a reduction; none for moves, which compare bytes
   std::size_t elem_bytes, nelems;
   int root;
 
@@ -32,7 +33,8 @@ struct Call {
     return {CollectiveKind::sync, ReduceOp::sum, ElemType::none, 1, 0, 0};
   }
   template <typename E>
-  MESHMEM_DEVICE_MEMBER static Call move(CollectiveKind kind, std::size_t nelems, int root = 0) {
+  MESHMEM_DEVICE_MEMBER static Call movement(CollectiveKind kind, std::size_t nelems,
+                                             int root = 0) {
     return {kind, ReduceOp::sum, ElemType::none, sizeof(E), nelems, root};
   }
   template <typename E>
@@ -118,7 +120,7 @@ struct CallWords {
   MESHMEM_DEVICE_MEMBER int blocks() const { return static_cast<int>(caller >> 8); }
 };
 
-// A difference that has a name, in both.
+// Prints a difference between two names.
 MESHMEM_DEVICE void print_difference(const CallWords& mine, const CallWords& theirs, int pe,
                                      const char* of, const char* here, const char* there) {
   printf(
@@ -128,7 +130,7 @@ MESHMEM_DEVICE void print_difference(const CallWords& mine, const CallWords& the
       state().me, mine.op(), mine.routine(), of, here, pe, theirs.op(), theirs.routine(), of,
       there);
 }
-// One that is a number.
+// Prints a difference between two numbers.
 MESHMEM_DEVICE void print_difference(const CallWords& mine, int pe, const char* of,
                                      std::uint64_t here, std::uint64_t there) {
   printf(
@@ -195,7 +197,8 @@ MESHMEM_DEVICE void look_at_descriptions(const TeamSync& sync, const CallWords& 
   }
 }
 
-// By the leader. Flags are first filled with an epoch, so the mark is no number that one has.
+// Called by the leader. Flags are first filled with an epoch, so the mark is another number than
+// the epoch.
 MESHMEM_DEVICE_COLD void check_same_call(TeamSync sync, CallWords words) {
   const std::uint64_t mark = sync.epoch() ^ 0x6d6573686d656d21;
   leave_descriptions(sync, words, mark);
@@ -206,8 +209,8 @@ MESHMEM_DEVICE_COLD void check_same_call(TeamSync sync, CallWords words) {
   release_fence();
 }
 
-// A team's collectives on this PE are of one group at a time. The group that is in one holds a word
-// beside the PE's own progress, where no PE leaves a description.
+// On a PE only one group at a time may be in a collective of a team. That group holds a word beside
+// the PE's own progress, where no PE leaves a description.
 MESHMEM_DEVICE std::uint64_t* holder_of(const TeamSync& sync) {
   return description(sync, sync.team.me, sync.team.me);
 }
@@ -230,7 +233,7 @@ MESHMEM_DEVICE_COLD void enter(const TeamSync& sync, const Call& call) {
   trap();
 }
 
-// By the leader: blocks for each PE are in the dest, the source or both.
+// Called by the leader. In some collectives the dest, the source or both have a block for each PE.
 MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* source, int me,
                                        int n) {
   const std::size_t block = call.nelems * call.elem_bytes;
@@ -239,19 +242,19 @@ MESHMEM_DEVICE_COLD void check_overlap(Call call, const void* dest, const void* 
   const auto to = reinterpret_cast<std::uintptr_t>(dest),
              from = reinterpret_cast<std::uintptr_t>(source);
   switch (call.kind) {
-    case CollectiveKind::collect:    // what it brings is not known
+    case CollectiveKind::collect:    // the length of the dest is not known
     case CollectiveKind::alltoalls:  // elements may lie between each other
       return;
     case CollectiveKind::alltoall:
-      return check_apart(dest, all, source, all);
+      return check_no_overlap(dest, all, source, all);
     case CollectiveKind::fcollect:
-      if (from != to + before) check_apart(dest, all, source, block);
+      if (from != to + before) check_no_overlap(dest, all, source, block);
       return;
     case CollectiveKind::reduce_scatter:
-      if (to != from + before) check_apart(dest, block, source, all);
+      if (to != from + before) check_no_overlap(dest, block, source, all);
       return;
     default:
-      if (from != to) check_apart(dest, block, source, block);
+      if (from != to) check_no_overlap(dest, block, source, block);
   }
 }
 
@@ -290,7 +293,7 @@ MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const C
   (void)group, (void)sync, (void)call;
 #endif
 }
-// The same of one with buffers. Where nothing is moved, nothing is looked at.
+// The same for a call with buffers. A call without elements is not compared, except in a collect.
 template <typename Group>
 MESHMEM_DEVICE void check_call(const Group& group, const TeamSync& sync, const Call& call,
                                const void* dest, const void* source) {

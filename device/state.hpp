@@ -50,9 +50,9 @@ struct TeamView {
   const int* pes;  // world PE of each, in device memory; null: team numbers are world numbers
 };
 
-// A line of memory for one word that is polled or counted, with nothing else beside it; or for
-// words of several PEs. With checks a PE's progress flag also has a description of its call
-// (same_call.hpp).
+// A line of memory for one word that is polled or counted, with nothing else beside it; or for a
+// word of each of several PEs. With checks the line of a PE's progress also has a description of
+// its call (same_call.hpp).
 struct alignas(128) Flag {
   static constexpr std::size_t kWords = 16;
   std::uint64_t value;
@@ -83,15 +83,15 @@ constexpr int kStepBits = 16;
 //
 // Arrivals lie side by side, so a thread that looks at those of 16 PEs asks for one line: it takes
 // 0.1 to 0.2 us off a meeting of 4 GPUs.
-// Formats never share a place: data of one format could look like a flag of another. Where GPUs
-// have no wide lines (collectives/wide_lines.hpp) there is no room for them.
+// Packets, wide lines and plain data never share memory: data of one could look like a flag of
+// another. GPUs that have no wide lines (collectives/wide_lines.hpp) need no memory for them.
 constexpr int kTeamSlots = 2048;
 constexpr int kLargeSlots = 4;
 constexpr int kChannels = 128;  // of a large slot
 constexpr std::size_t kSmallPacketRow = 512;
 constexpr std::size_t kSmallPlainRow = 128;
 
-// A channel's place in the slab, found once: offsets, and the bytes of a row.
+// Where a channel's memory lies in the slab: offsets, and the bytes of a row.
 struct ChannelSpace {
   std::size_t senders;  // rows of each parity
   std::size_t flags, packets, wide, plain;
@@ -104,7 +104,7 @@ struct ChannelSpace {
   MESHMEM_HOST_DEVICE_MEMBER std::size_t grid_flag() const { return progress_flag() + senders; }
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags_of_channel() const { return grid_flag() + 1; }
   // The space of the channel that lies `channels` after this one in the same slot.
-  MESHMEM_HOST_DEVICE_MEMBER ChannelSpace further(int channels) const {
+  MESHMEM_HOST_DEVICE_MEMBER ChannelSpace channel_after(int channels) const {
     const auto by = static_cast<std::size_t>(channels);
     ChannelSpace space = *this;
     space.flags += by * (flags_of_channel() * sizeof(Flag));
@@ -136,9 +136,9 @@ struct SyncLayout {
   std::size_t large_wide_row;
   std::size_t large_plain_row;
 
-  // In all large slots packets come to 128 MiB, wide lines and plain data to 256 MiB each at most,
-  // until rows are as short as can be. With half as much plain data a ring of 4 GPUs is 1 to 2 %
-  // slower, with twice as much it gains less than 1 %.
+  // In all large slots together packets take at most 128 MiB, wide lines and plain data 256 MiB
+  // each; with many PEs more, since rows have a least length. With half as much plain data a ring
+  // of 4 GPUs is 1 to 2 % slower, with twice as much it gains less than 1 %.
   MESHMEM_HOST_DEVICE_MEMBER static SyncLayout of(int n_pes, bool wide_lines) {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
     ChannelSpace channel{};
@@ -165,12 +165,12 @@ struct SyncLayout {
                              large ? large_packet_row : kSmallPacketRow,
                              large ? large_wide_row : 0,
                              large ? large_plain_row : kSmallPlainRow};
-    return channel == 0 ? first : first.further(channel);
+    return channel == 0 ? first : first.channel_after(channel);
   }
 
  private:
   MESHMEM_HOST_DEVICE_MEMBER std::size_t senders() const { return static_cast<std::size_t>(n_pes); }
-  // Where each kind of the slot's memory begins: a kind lies behind that of the slots before.
+  // Where each kind of the slot's memory begins: behind the same kind of all slots before.
   MESHMEM_HOST_DEVICE_MEMBER std::size_t flags(int slot) const {
     const std::size_t bytes = channel_flags * sizeof(Flag);
     return slots_before(slot, bytes, bytes);
@@ -206,8 +206,8 @@ struct SyncLayout {
   }
 };
 
-// A team as a kernel of the library gets it, by value: a small collective takes less time than a
-// look at memory or at a module's constants.
+// A team as a kernel of the library gets it, by value: reading it from memory or from a module's
+// constants would take longer than a small collective.
 constexpr int kNearMembers = 8;
 struct TeamHandle {
   TeamView team;
@@ -215,8 +215,8 @@ struct TeamHandle {
   ChannelSpace space;             // of channel 0
   std::byte* slab[kNearMembers];  // of the first PEs of the team; null: ask the state
 
-  // Whether it says where the slabs of all members are.
-  MESHMEM_HOST_DEVICE_MEMBER bool has_all() const {
+  // Whether `slab` has the slabs of all members.
+  MESHMEM_HOST_DEVICE_MEMBER bool has_all_slabs() const {
     if (team.n > kNearMembers) return false;
     for (int pe = 0; pe < team.n; ++pe)
       if (!slab[pe]) return false;
@@ -238,13 +238,13 @@ struct KernelReduceLimits {
 struct State {
   int me;
   int n_pes;
-  int near_pes;  // the PEs below it are in the near copies, and all of them can be reached
+  int near_pes;  // PEs below this number are in near_copy, and can be reached
   KernelSegment device_heap;
   KernelSegment host_heap;
   KernelSegment sync;  // base is null if kernels have no way to the other PEs
   // Where this PE tells the PEs after it, around the world, that it has come to a meeting of all
-  // PEs on channel 0: the first place is in the slab of the next PE. Kernels find the addresses
-  // here without a look at memory.
+  // PEs on channel 0. The first address is in the slab of the next PE. Kernels find them here,
+  // without reading device memory.
   std::uint64_t* arrivals_after[kNearPes];
   SyncLayout sync_layout;
   KernelReduceLimits reduce_limits;
@@ -253,8 +253,8 @@ struct State {
   int n_registered;
   ProxyRing proxy;  // by which kernels reach PEs of other nodes
 
-  // Sets arrivals_after from the sync slabs of all PEs, once the layout is known. A place of PE
-  // `me` is that of TeamSync::arrival.
+  // Sets arrivals_after from the sync slabs of all PEs, once the layout is known. The addresses are
+  // those of TeamSync::arrival().
   void set_arrivals_after(std::byte* const* slabs) {
     const std::size_t arrivals = sync_layout.space(0).flags + sizeof(Flag);
     for (int i = 1; i < n_pes && i <= kNearPes; ++i)

@@ -18,10 +18,9 @@
 //
 // The invariant above makes two halves of space for data, by the parity of e, enough for any
 // mixture of operations. Epochs are compared by signed difference and never reset while the team
-// lives. next_epoch() and Meeting count them up, and the kernels of kernels/single_*.hpp,
-// broadcast_lines.hpp and line_ends.hpp, by the same rule: the leader writes the epoch between two
-// barriers of the group within an operation, before the first of which the others have looked at
-// it.
+// lives. next_epoch(), Meeting and the kernels of kernels/single_*.hpp, broadcast_lines.hpp and
+// line_ends.hpp count them up by one rule: in an operation the leader writes the epoch between two
+// barriers of the group. The others have read it before the first of these.
 //
 // Packets (collectives/packet_rows.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
 // operations, long after which a packet of a long message might still lie in its row. So a group
@@ -40,44 +39,43 @@ MESHMEM_DEVICE bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 // A channel of a team as its collectives see it: the team's PEs, and its place in their sync slabs.
 struct TeamSync {
   TeamView team;  // a copy, so that it stays in registers whatever is stored
-  int slot;       // of the team; kNoTeam where a handle tells all, in the library's own kernels
+  int slot;       // of the team; kNoTeam in the library's own kernels, which get a TeamHandle
   int channel;
   int channels;  // of the team
   ChannelSpace space;
-  std::byte* const* slabs;  // of the first PEs; null where only the state knows them
-  bool of_world;            // channel 0 of the world: the state knows where its PEs tell each other
+  std::byte* const* slabs;  // of the first PEs; null: they are in the State
+  bool of_world;            // channel 0 of the world: see State::arrivals_after
 
-  MESHMEM_DEVICE_MEMBER explicit TeamSync(int in_slot, int of_team = 0)
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(int in_slot, int on_channel = 0)
       : team(view_of(in_slot)),
         slot(in_slot),
-        channel(of_team),
+        channel(on_channel),
         channels(state().sync_layout.channels_of(in_slot)),
-        space(state().sync_layout.space(in_slot, of_team)),
+        space(state().sync_layout.space(in_slot, on_channel)),
         slabs(nullptr),
-        of_world(in_slot == kWorldSlot && of_team == 0) {
+        of_world(in_slot == kWorldSlot && on_channel == 0) {
     check_all_are_reached();
   }
-  MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamHandle& handle, int of_team = 0)
+  MESHMEM_DEVICE_MEMBER explicit TeamSync(const TeamHandle& handle, int on_channel = 0)
       : team(handle.team),
         slot(kNoTeam),
-        channel(of_team),
+        channel(on_channel),
         channels(handle.channels),
-        space(handle.space.further(of_team)),
+        space(handle.space.channel_after(on_channel)),
         slabs(handle.slab),
         of_world(false) {}
   MESHMEM_DEVICE_MEMBER explicit TeamSync(shmem_team_t handle) : TeamSync(slot_of(handle)) {}
 
-  // The same team on another channel; this one is on its first.
+  // The same team on another channel. Called of a TeamSync on channel 0.
   MESHMEM_DEVICE_MEMBER TeamSync on(int other) const {
     TeamSync there = *this;
     there.channel = other;
-    there.space = space.further(other);
+    there.space = space.channel_after(other);
     there.of_world = of_world && other == 0;
     return there;
   }
 
-  // The PE that is i after this one, around the team: nobody begins with the PE that all begin
-  // with.
+  // The PE that is i after this one, around the team, so that not all begin with the same PE.
   MESHMEM_DEVICE_MEMBER int peer(int i) const {
     const int pe = team.me + i;
     return pe < team.n ? pe : pe - team.n;
@@ -111,49 +109,50 @@ struct TeamSync {
   MESHMEM_DEVICE_MEMBER std::uint64_t* progress(int at, int from) const {
     return &flags_of(at)[space.progress_flag() + static_cast<std::size_t>(from)].value;
   }
-  // By which the blocks of a grid meet (grid.hpp).
+  // The word by which the blocks of a grid meet (grid.hpp).
   MESHMEM_DEVICE_MEMBER std::uint64_t* grid_word() const {
     return &my_flags()[space.grid_flag()].value;
   }
 };
 
 #if defined(MESHMEM_TARGET_IS_HIP)
-// The same of what is a team's, and of a channel for a turn of a loop over batches. A thread alone
-// may be in another team than the others of its wave.
+// MESHMEM_OPAQUE of a value that the team's PEs or a group have in common, and of a TeamSync in a
+// loop over batches. A single thread may be in another team than the rest of its wave, so its
+// values are left alone.
 template <typename T, typename Group>
-MESHMEM_DEVICE T unforeseen(T value, const Group&) {
-  return unforeseen(value);
+MESHMEM_DEVICE T opaque(T value, const Group&) {
+  return opaque(value);
 }
 template <typename T>
-MESHMEM_DEVICE T unforeseen(T value, const Thread&) {
+MESHMEM_DEVICE T opaque(T value, const Thread&) {
   return value;
 }
 template <typename Group>
-MESHMEM_DEVICE TeamSync unforeseen(TeamSync sync, const Group&) {
-  sync.team.me = unforeseen(sync.team.me);
-  sync.team.n = unforeseen(sync.team.n);
-  sync.team.pes = unforeseen(sync.team.pes);
-  sync.space.senders = unforeseen(sync.space.senders);
-  sync.space.flags = unforeseen(sync.space.flags);
-  sync.space.packets = unforeseen(sync.space.packets);
-  sync.space.packet_row = unforeseen(sync.space.packet_row);
+MESHMEM_DEVICE TeamSync opaque(TeamSync sync, const Group&) {
+  sync.team.me = opaque(sync.team.me);
+  sync.team.n = opaque(sync.team.n);
+  sync.team.pes = opaque(sync.team.pes);
+  sync.space.senders = opaque(sync.space.senders);
+  sync.space.flags = opaque(sync.space.flags);
+  sync.space.packets = opaque(sync.space.packets);
+  sync.space.packet_row = opaque(sync.space.packet_row);
   return sync;
 }
-MESHMEM_DEVICE const TeamSync& unforeseen(const TeamSync& sync, const Thread&) { return sync; }
+MESHMEM_DEVICE const TeamSync& opaque(const TeamSync& sync, const Thread&) { return sync; }
 
 template <typename Group, typename Work>
 MESHMEM_DEVICE_OUT_OF_LINE void work_out_of_line(Group group, int slot, int channel, Work work) {
-  work(TeamSync(MESHMEM_UNFORESEEN(slot, group), MESHMEM_UNFORESEEN(channel, group)));
+  work(TeamSync(MESHMEM_OPAQUE(slot, group), MESHMEM_OPAQUE(channel, group)));
 }
 #endif
 
-// work(sync), of a group in a user's kernel and of a team that has a slot. On AMD GPUs it is a
-// function of its own, which is told the slot and finds the rest again: the routines with most
+// Calls work(sync), for a group in a user's kernel and a team that has a slot. On AMD GPUs this is
+// a function of its own, which gets the slot and finds the rest again. Routines that need many
 // registers leave none to values that their caller needs afterwards, and compilers may lose those
-// (docs/amd.md). Work refers to nothing: it has copies, since an address of the caller's would keep
-// that in memory.
+// values (docs/amd.md). `work` captures copies: a reference would keep the caller's value in
+// memory.
 template <typename Group, typename Work>
-MESHMEM_DEVICE void with_registers(const Group& group, const TeamSync& sync, const Work& work) {
+MESHMEM_DEVICE void with_own_registers(const Group& group, const TeamSync& sync, const Work& work) {
 #if defined(MESHMEM_TARGET_IS_HIP)
   work_out_of_line(group, sync.slot, sync.channel, work);
 #else
@@ -175,9 +174,9 @@ MESHMEM_DEVICE void wipe_packets(const TeamSync& sync, std::size_t from) {
 }
 
 // Called after a meeting at `epoch` and before another, between which nobody sends. Wipes the
-// packets of the PEs that the calling thread tells; the leader also wipes the rows of no PE. Not a
-// member of Meeting: a call that is not in line would keep the Meeting, and all it refers to, in
-// memory.
+// packets of the PEs that the calling thread tells; the leader also wipes the rows that no member
+// uses. Not a member of Meeting: a call that is not in line would keep the Meeting, and all it
+// refers to, in memory.
 MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std::uint64_t epoch) {
   const int n = sync.team.n, me = sync.team.me;
   acquire_fence();
@@ -197,9 +196,9 @@ MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std:
   acquire_fence();
 }
 
-// A meeting of all members as an operation, as one thread of the group takes part in it: it tells
-// the PEs i, i + lanes, ... after this one, and awaits them. A thread alone has several first ones,
-// and looks at what several have told together.
+// A meeting of all members, which is an operation, as one thread of the group takes part in it. The
+// thread tells the PEs that are first, first + lanes, ... after this one, and awaits the same PEs.
+// A Thread handles kTogether PEs at the same time.
 template <typename Group>
 class Meeting {
  public:
@@ -212,9 +211,9 @@ class Meeting {
   // nothing to read, and earlier kernels have ended.
   MESHMEM_DEVICE_MEMBER void pass(bool releases = true) {
     std::uint64_t last = 0;
-    // The load of the epoch is under way while a release waits: that of all threads, or that of the
-    // lanes. A load that is under way when the group meets is awaited there. Lanes that load after
-    // that have to meet before the leader writes the next number.
+    // The load of the epoch overlaps with the release that fences: release_all() or release_mine().
+    // A load that is under way when the group meets is awaited there. Lanes that load after that
+    // have to meet before the leader writes the next number.
     if (kEachFences && is_poller(group_)) last = sync_.epoch();
     release_all(group_);
     if (is_poller(group_)) {
@@ -230,9 +229,9 @@ class Meeting {
  private:
   static constexpr int kTogether = std::is_same<Group, Thread>::value ? 3 : 1;
 
-  // Those of other teams are looked for before the release. The world's are at hand after it, by a
-  // branch that the other waves of a block do not take: before it nvcc has all of them look, in
-  // each other's way for 0.2 us.
+  // The places of other teams are looked up before the release. Those of the world, which are in
+  // the State, are looked up after it, in a branch that the other waves of a block do not take.
+  // Before it, nvcc makes all waves look them up, which takes 0.2 us.
   MESHMEM_DEVICE_MEMBER void find_places() {
     if (first_ > kNearPes) __builtin_unreachable();  // no wave is larger
     mine_ = sync_.my_flags();
@@ -252,7 +251,7 @@ class Meeting {
     acquire_mine();
     if (needs_wiping(epoch)) wipe_and_meet(sync_, first_, lanes_, epoch);
   }
-  // By store_next for all of them: ptxas would else add before the release.
+  // Uses store_next, since ptxas would else add before the release.
   MESHMEM_DEVICE_MEMBER void tell(std::uint64_t last) const {
 #pragma unroll
     for (int k = 0; k < kTogether; ++k)
@@ -302,8 +301,8 @@ MESHMEM_DEVICE void team_sync(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass();
 }
 
-// The entry of a kernel's only group on the channel, before others write here. Earlier kernels have
-// done this PE's earlier work.
+// For a kernel's only group on the channel: returns when all have entered, so others may write
+// here. No release is needed, since earlier kernels have done this PE's earlier work.
 template <typename Group>
 MESHMEM_DEVICE void enter_after_kernels(const Group& group, const TeamSync& sync) {
   Meeting<Group>(group, sync).pass(false);
@@ -313,14 +312,14 @@ template <typename Group>
 MESHMEM_DEVICE_APART std::uint64_t epoch_after_wiping(Group group, TeamSync sync,
                                                       std::uint64_t epoch) {
 #if defined(MESHMEM_TARGET_IS_HIP)
-  sync.slabs = nullptr;  // the state knows them too: less is in line
+  sync.slabs = nullptr;  // they are in the State too; so less code is inlined
 #endif
   team_sync(group, sync);  // which wipes, and takes the epoch one further
   return epoch + 2;
 }
 
-// The epoch of the next operation after `epoch`. All threads of the group know that, and have met
-// since they looked at it.
+// Returns the epoch of the operation after `epoch`. All threads of the group know `epoch`, and have
+// met since they read it.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t next_epoch(const Group& group, const TeamSync& sync,
                                         std::uint64_t epoch) {

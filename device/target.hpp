@@ -3,8 +3,8 @@
 // The only file that knows which compiler this is, and whether it is compiling for a GPU now.
 // Device code is a translation unit compiled by hipcc (AMD GPUs), by nvcc (NVIDIA GPUs), or by a
 // C++ compiler with MESHMEM_HIP_ON_CPU defined (a kernel's blocks are threads then).
-// Invariant: whatever is neither is host code; MESHMEM_DEVICE_CODE is undefined there, and the
-// qualifiers mean nothing. C++17.
+// Invariant: every other translation unit is host code: MESHMEM_DEVICE_CODE is undefined there, and
+// the qualifiers mean nothing. C++17.
 #ifndef MESHMEM_DEVICE_TARGET_HPP_
 #define MESHMEM_DEVICE_TARGET_HPP_
 
@@ -18,15 +18,16 @@
 #else
 #define MESHMEM_DEVICE_COLD __device__ __attribute__((noinline, cold, unused)) static
 #endif
-// For a function that is rarely called, with arguments by value: nvcc would put pages of it into
-// every caller. In line for the others: the check of AMD's instructions follows no calls.
+// For a function that nvcc shall not inline, since it would put pages of code into every caller;
+// takes its arguments by value. Other compilers inline it: the check of AMD's instructions follows
+// no calls.
 #if defined(__CUDACC__)
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE_COLD
 #else
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE
 #endif
-// A function of its own where registers are short: compilers for AMD GPUs give a kernel of up to
-// 1,024 threads 64 to 128 of them.
+// A function that compilers for AMD GPUs shall not inline, since registers are short: a kernel of
+// up to 1,024 threads gets 64 to 128 of them.
 #if defined(__HIP__)
 #define MESHMEM_DEVICE_OUT_OF_LINE __device__ __attribute__((noinline))
 #endif
@@ -80,8 +81,8 @@ typedef __half meshmem_half;
 typedef hip_bfloat16 meshmem_bfloat16;
 #endif
 
-// MESHMEM_DISPATCH(device, host) is the first statement where the code runs in a kernel, and the
-// second in host code. On the cpu target both are compiled, and which it is is known when it runs.
+// MESHMEM_DISPATCH(device, host) is the first statement in kernels, and the second in host code. On
+// the cpu target both are compiled, and the choice is made when it runs.
 #if defined(__CUDA_ARCH__) || (defined(__HIP_DEVICE_COMPILE__) && __HIP_DEVICE_COMPILE__)
 #define MESHMEM_DISPATCH(device, host) device;
 #elif defined(MESHMEM_HIP_ON_CPU)

@@ -2,8 +2,8 @@
 //
 // Teams and contexts in kernels. A team's handle is its slot plus one. A context's handle has that
 // number in its low 16 bits. So decoding a handle reads no memory.
-// Invariant: all threads of a PE see the same team. A handle of no team ends the kernel; only the
-// questions about SHMEM_TEAM_INVALID return -1.
+// Invariant: all threads of a PE see the same team. A handle of no team ends the kernel, except
+// that my_pe, n_pes and translate_pe return -1 for SHMEM_TEAM_INVALID.
 #ifndef MESHMEM_DEVICE_TEAMS_HPP_
 #define MESHMEM_DEVICE_TEAMS_HPP_
 

@@ -21,7 +21,7 @@ MESHMEM_DEVICE bool holds(E value, int cmp, E wanted) {
   return compare(value, cmp, wanted);
 }
 
-// The ivars are compared with one value, or with one value each.
+// One value in place of an array: ivars are compared with one value, or with one value each.
 template <typename E>
 struct OneValue {
   E value;
@@ -44,12 +44,12 @@ MESHMEM_DEVICE bool all_hold(const E* ivars, std::size_t nelems, Chosen chosen, 
   return true;
 }
 
-// Where a search begins: anywhere, so that an ivar that is always ready does not hide the others.
+// A search begins at any ivar, so that one that is always ready does not hide the others.
 MESHMEM_DEVICE std::size_t search_start(std::size_t nelems) {
   return nelems < 2 ? 0 : static_cast<std::size_t>(clock64()) % nelems;
 }
 
-// One round over the ivars; kNone if none holds. `empty` says that none takes part.
+// Searches all ivars once; kNone if none holds. `empty`: none takes part.
 template <typename E, typename Values>
 MESHMEM_DEVICE std::size_t find_one(const E* ivars, std::size_t nelems, Chosen chosen, int cmp,
                                     Values wanted, bool& empty) {
@@ -77,15 +77,15 @@ MESHMEM_DEVICE std::size_t find_some(const E* ivars, std::size_t nelems, std::si
   return found;
 }
 
-// Then all of the group may use the writers' data.
+// Returns when the leader's ready() is true. Then all of the group may use the writers' data.
 template <typename Group, typename Ready, typename Find>
 MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready, const Find& find) {
   poll_and_acquire(group, ready, find);
   acquire_all(group);
 }
 
-// The leader runs `poll` on the ivars until it says true; all of the group get its result, and may
-// use the same.
+// The leader calls `poll` on the ivars until it returns true. All of the group get its result, and
+// may use the writers' data.
 template <typename T, typename Group, typename Poll>
 MESHMEM_DEVICE T poll_for(const Group& group, Poll poll, const void* ivars) {
   T result = T();
@@ -163,7 +163,7 @@ MESHMEM_DEVICE std::size_t wait_until_some(const Group& group, E* ivars, std::si
   return wait_until_some_vector(group, ivars, nelems, indices, status, cmp, OneValue<E>{cmp_value});
 }
 
-// Tests are of one thread. One that fails lets others run, since programs call it in a loop.
+// One thread calls a test. A test that fails pauses, since programs call it in a loop.
 MESHMEM_DEVICE void after_test(bool succeeded) {
   if (succeeded) {
     acquire_mine();

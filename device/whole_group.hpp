@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A routine of a group that only a part of the group calls: some of its work is left undone, or its
-// threads wait for ever. Found on the cpu target always, and with checks on GPUs.
+// Finds a call of a group's routine by only some threads of the group, which would leave work
+// undone or wait for ever. On the cpu target always, on GPUs with checks.
 // Invariant: release builds for GPUs have nothing of it. Called by the routines with endings in
 // shmem/device.hpp, before anything else.
 #ifndef MESHMEM_DEVICE_WHOLE_GROUP_HPP_
@@ -31,7 +31,7 @@ inline void note_call(const CooperativeGrid&, const char* routine) {
   trap();
 }
 MESHMEM_DEVICE void note_call(const Thread&, const char*) {}
-// Lanes that have ended, and on AMD GPUs those elsewhere in the kernel.
+// Finds lanes that have ended and, on AMD GPUs, lanes that are elsewhere in the kernel.
 MESHMEM_DEVICE void note_call(const Wave& wave, const char* routine) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   const int callers = __popc(__ballot_sync(0xffffffff, 1));
@@ -52,7 +52,7 @@ template <typename Group>
 MESHMEM_DEVICE void note_call(const Group&, const char*) {}
 #endif
 
-// The group, whose threads call `routine` all together.
+// Returns the group, after noting that the calling thread calls `routine`.
 template <typename Group>
 MESHMEM_DEVICE Group together(const Group& group, const char* routine) {
   note_call(group, routine);

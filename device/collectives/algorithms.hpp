@@ -20,8 +20,9 @@ enum class ReduceAlgorithm {
 // wide lines has a kernel of its own (kernels/single_wide_line.hpp).
 enum class ReduceKernel { packets, wide_lines, large, none };
 
-// Threads of a block. two_shot_wide has 72 lines at a time: a share of 4 PEs of 4 MiB is 69 for a
-// block of 128, and a second turn for five of them would take as long as the hops.
+// Threads of a block. 576 threads have 72 wide lines at a time. Of 4 MiB by 4 PEs each of 128
+// blocks has 69 lines of a share. 512 threads would need a second turn for five of them, which
+// takes as long as the hops.
 constexpr int kMostThreads = 512;
 constexpr int kMostThreadsOfTwoShotWide = 576;
 

@@ -41,13 +41,13 @@ MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Al
     copy<OwnSource>(group, pe == me ? to : translate(to, world_pe_of(sync.team, pe)), from,
                     slice.count);
   }
-  // Where each thread fences, it looks at the epoch before the meeting's barrier: the leader has to
-  // have written that of the packets.
+  // Where each thread fences, it reads the epoch before the meeting's barrier. By then the leader
+  // must have written the epoch of the packets.
   if (kEachFences) group.sync();
   team_sync(group, sync);
 }
 
-// By one thread, on a team that spans machines: the words as the host takes them apart.
+// Called by one thread, on a team that spans machines. Words as in proxy_ring.hpp.
 MESHMEM_DEVICE_COLD void ask_for_alltoallv(shmem_team_t team, const Alltoallv& call) {
   ProxyCommand command = command_for(ProxyOp::collective, slot_of(team));
   command.length = static_cast<std::uint8_t>(call.elem_bytes);

@@ -20,7 +20,7 @@ MESHMEM_DEVICE int blocks_with_slices(const CooperativeGrid& grid, const TeamSyn
   return grid.blocks() < sync.channels ? grid.blocks() : sync.channels;
 }
 
-// work(sync of the channel, slice) in each block that has elements.
+// Calls work(sync of the channel, slice) in each block that has elements.
 template <typename E, typename Work>
 MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, std::size_t count,
                              const Work& work) {
@@ -30,24 +30,25 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   if (grid.block() < blocks) {
     const Slice slice = slice_of<E>(count, grid.block(), blocks);
     if (slice.count > 0)
-      with_registers(Block(), sync.on(grid.block()),
-                     [=](const TeamSync& channel) { work(channel, slice); });
+      with_own_registers(Block(), sync.on(grid.block()),
+                         [=](const TeamSync& channel) { work(channel, slice); });
   }
   meet(grid, sync);
   return 0;
 }
 
-// A grid does so for each slice.
+// For a grid by_slices() does this, for each slice.
 template <typename Work>
-MESHMEM_DEVICE void with_registers(const CooperativeGrid&, const TeamSync& sync, const Work& work) {
+MESHMEM_DEVICE void with_own_registers(const CooperativeGrid&, const TeamSync& sync,
+                                       const Work& work) {
   work(sync);
 }
 
 // Each block takes packets up to the limit for one block alone. All blocks together take them only
 // up to the size where the links are the limit: packets carry twice the bytes there, and two_shot
 // is no better than pulling, whose two meetings then cost less. Large data is pulled: many blocks
-// have loads enough under way to fill the links, and it is added in PE order, as in all reductions
-// of users' kernels and not in a ring, which the library's own kernels take for the largest.
+// have enough loads under way to fill the links. Pulling adds in PE order, as all reductions of
+// users' kernels do. The library's own kernels take a ring for the largest data, which does not.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().reduce_limits.block, &all = state().reduce_limits.grid;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {
@@ -64,7 +65,7 @@ MESHMEM_DEVICE int reduce(const CooperativeGrid& grid, const TeamSync& sync, E* 
   const ReduceLimits limits = limits_of_grid(blocks_with_slices(grid, sync));
   const ReduceAlgorithm algorithm = algorithm_within(limits, sync, count * sizeof(E));
   return by_slices<E>(grid, sync, count, [=](const TeamSync& channel, const Slice& slice) {
-    reduce_in_pe_order(KnownOp<op>(), algorithm, Block(), channel, dest + slice.first,
+    reduce_in_pe_order(StaticOp<op>(), algorithm, Block(), channel, dest + slice.first,
                        source + slice.first, slice.count);
   });
 }
@@ -73,7 +74,7 @@ template <ReduceOp op, typename E>
 MESHMEM_DEVICE int reduce_scatter(const CooperativeGrid& grid, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
   return by_slices<E>(grid, sync, count, [=](const TeamSync& channel, const Slice& slice) {
-    reduce_one_shot(KnownOp<op>(), Block(), channel, dest + slice.first, source + slice.first,
+    reduce_one_shot(StaticOp<op>(), Block(), channel, dest + slice.first, source + slice.first,
                     slice.count, count);
   });
 }

@@ -2,9 +2,9 @@
 //
 // Collectives in kernels on teams that span machines: the proxy has the host run them, by its own
 // algorithms between nodes, while the group waits for the result.
-// Invariant: it is a quiet first, as a barrier is; the host counts these collectives of a team
-// apart from those that the program calls on it. Teams within a node never come here. Used by
-// routines.hpp.
+// Invariant: such a collective begins with a quiet, as a barrier does; the host counts these
+// collectives of a team apart from those that the program calls on it. Teams within a node never
+// come here. Used by routines.hpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_
 
@@ -15,8 +15,9 @@
 namespace meshmem {
 namespace device {
 
-// The far way is apart from the near one, function by function. Otherwise a routine would keep its
-// values in memory and not in registers on the near way too, wherever the far one calls something.
+// The code for teams that span machines has functions of its own. Otherwise a routine would keep
+// its values in memory and not in registers for other teams too, wherever that code calls
+// something.
 MESHMEM_DEVICE_APART bool is_marked(const std::uint8_t* spans, shmem_team_t team) {
   const auto slot = static_cast<unsigned>(slot_of(team));
   return slot < static_cast<unsigned>(kTeamSlots) && spans[slot] != 0;
@@ -53,7 +54,7 @@ struct HostCall {
   std::ptrdiff_t dst, sst;  // of alltoalls, else 1
 };
 
-// By one thread: the words as Proxy's collective takes them apart.
+// Called by one thread. Words as in proxy_ring.hpp.
 MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   const Call& call = host.call;
   ProxyCommand command = command_for(ProxyOp::collective, slot_of(host.team));
@@ -71,22 +72,22 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   post_and_await_result(command, kResultOfCollective);
 }
 
-// By value where the function is apart. In line a copy has clang lose track of which threads come
-// to the poll of a grid's meeting.
+// By value where by_host() is not inlined. Where it is, a copy makes clang lose track of which
+// threads come to the poll of a grid's meeting.
 #if defined(MESHMEM_TARGET_IS_CUDA)
-using HostCallGiven = HostCall;
+using HostCallArgument = HostCall;
 #else
-using HostCallGiven = const HostCall&;
+using HostCallArgument = const HostCall&;
 #endif
 
 template <typename Group>
-MESHMEM_DEVICE_APART int by_host(Group group, HostCallGiven call) {
+MESHMEM_DEVICE_APART int by_host(Group group, HostCallArgument call) {
   check_proxy();
   quiet(group);
   by_leader(group, [&] { ask_for_collective(call); });
   return 0;
 }
-MESHMEM_DEVICE_APART int by_host(CooperativeGrid grid, HostCallGiven call) {
+MESHMEM_DEVICE_APART int by_host(CooperativeGrid grid, HostCallArgument call) {
   check_proxy();
   const TeamSync sync(call.team);
   quiet(Block());

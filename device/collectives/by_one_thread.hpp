@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions and scans by one thread of a kernel, where the program's compiler does not compile for
-// GPUs: the library has them compiled. Their names are functions of both sides, and a compiler
-// makes every such function. With those of all types and operations a program of one line took
-// three times as long to compile.
+// GPUs: the library has them compiled. The routines are host and device functions at once, and a
+// compiler makes every such function. With those of all types and operations a program of one line
+// took three times as long to compile.
 // Invariant: the caller has made the checks; results are those of the templates for groups.
 // Included by routines.hpp; defined in kernels/reductions.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
@@ -23,7 +23,7 @@ extern "C" void shmemx_reduce_by_one_thread(ReduceForm form, ReduceOp op, ElemTy
                                             const TeamSync& sync, void* dest, const void* source,
                                             std::size_t count);
 
-// Whether the library has it: short floats have other types in programs.
+// Whether the library has elements E. Short floats have other types in programs.
 template <typename E>
 constexpr bool kIsByOneThread = elem_type_of<E>() != ElemType::none;
 

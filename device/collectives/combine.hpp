@@ -49,11 +49,12 @@ MESHMEM_DEVICE E finish(E total, int n) {
     return total;
 }
 
-// An operation that the compiler knows. Algorithms get an operation as an argument, and combine a
-// run of elements in with(f), which calls f with one that the compiler knows.
+// An operation that is known at compile time. Algorithms get any operation as an argument, and
+// combine a run of elements in with(f), which calls f with an operation that is known at compile
+// time.
 template <ReduceOp op>
-struct KnownOp {
-  static constexpr bool kIsKnown = true;
+struct StaticOp {
+  static constexpr bool kIsStatic = true;
   template <typename T>
   MESHMEM_DEVICE_MEMBER static T combine(T a, T b) {
     return device::combine<op>(a, b);
@@ -70,7 +71,7 @@ struct KnownOp {
 
 // The same for unsigned elements that stand for signed ones.
 template <ReduceOp op>
-struct KnownSignedOp {
+struct StaticSignedOp {
   template <typename T>
   MESHMEM_DEVICE_MEMBER static T combine(T a, T b) {
     using S = std::make_signed_t<T>;
@@ -82,46 +83,46 @@ struct KnownSignedOp {
   }
 };
 
-// Any operation but sum, and avg of a floating-point type. A kernel learns which when it is
-// launched, so that all of them are one kernel. All threads of a grid branch alike, once for a run
-// of elements. `E` is a floating-point type, or an unsigned one, which stands for the signed type
-// too.
+// An operation that a kernel learns when it is launched, so that one kernel serves all operations
+// except sum, and except avg of floating-point types. All threads of a grid branch alike, once for
+// a run of elements. `E` is a floating-point type, or an unsigned one, which stands for the signed
+// type too.
 template <typename E>
-struct GivenOp {
-  static constexpr bool kIsKnown = false;
+struct RuntimeOp {
+  static constexpr bool kIsStatic = false;
   ReduceOp op;
   bool is_signed;
 
   template <typename F>
   MESHMEM_DEVICE_MEMBER void with(const F& f) const {
     if constexpr (std::is_integral<E>::value) {
-      switch (MESHMEM_UNFORESEEN(op)) {
+      switch (MESHMEM_OPAQUE(op)) {
         case ReduceOp::min:
-          return MESHMEM_UNFORESEEN(int{is_signed}) != 0 ? f(KnownSignedOp<ReduceOp::min>())
-                                                         : f(KnownOp<ReduceOp::min>());
+          return MESHMEM_OPAQUE(int{is_signed}) != 0 ? f(StaticSignedOp<ReduceOp::min>())
+                                                     : f(StaticOp<ReduceOp::min>());
         case ReduceOp::max:
-          return MESHMEM_UNFORESEEN(int{is_signed}) != 0 ? f(KnownSignedOp<ReduceOp::max>())
-                                                         : f(KnownOp<ReduceOp::max>());
+          return MESHMEM_OPAQUE(int{is_signed}) != 0 ? f(StaticSignedOp<ReduceOp::max>())
+                                                     : f(StaticOp<ReduceOp::max>());
         case ReduceOp::avg:
-          return MESHMEM_UNFORESEEN(int{is_signed}) != 0 ? f(KnownSignedOp<ReduceOp::avg>())
-                                                         : f(KnownOp<ReduceOp::avg>());
+          return MESHMEM_OPAQUE(int{is_signed}) != 0 ? f(StaticSignedOp<ReduceOp::avg>())
+                                                     : f(StaticOp<ReduceOp::avg>());
         case ReduceOp::bit_and:
-          return f(KnownOp<ReduceOp::bit_and>());
+          return f(StaticOp<ReduceOp::bit_and>());
         case ReduceOp::bit_or:
-          return f(KnownOp<ReduceOp::bit_or>());
+          return f(StaticOp<ReduceOp::bit_or>());
         case ReduceOp::bit_xor:
-          return f(KnownOp<ReduceOp::bit_xor>());
+          return f(StaticOp<ReduceOp::bit_xor>());
         default:
-          return f(KnownOp<ReduceOp::prod>());
+          return f(StaticOp<ReduceOp::prod>());
       }
     } else {
-      switch (MESHMEM_UNFORESEEN(op)) {
+      switch (MESHMEM_OPAQUE(op)) {
         case ReduceOp::min:
-          return f(KnownOp<ReduceOp::min>());
+          return f(StaticOp<ReduceOp::min>());
         case ReduceOp::max:
-          return f(KnownOp<ReduceOp::max>());
+          return f(StaticOp<ReduceOp::max>());
         default:
-          return f(KnownOp<ReduceOp::prod>());
+          return f(StaticOp<ReduceOp::prod>());
       }
     }
   }
@@ -148,8 +149,8 @@ MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
   return (u + 1) * EightBytes<E>::kElems <= count &&
          reinterpret_cast<std::uintptr_t>(array) % sizeof(EightBytes<E>) == 0;
 }
-// Unit `u` of an array of `count` elements; the last may be partly filled. Elements that are loaded
-// one by one are on their way at the same time.
+// Unit `u` of an array of `count` elements; the last may be partly filled. Loads of single elements
+// overlap.
 template <typename E>
 MESHMEM_DEVICE EightBytes<E> load_unit(const E* array, std::size_t count, std::size_t u) {
   const E* from = array + u * EightBytes<E>::kElems;
@@ -178,14 +179,14 @@ MESHMEM_DEVICE void store_unit(E* array, std::size_t count, std::size_t u,
 template <typename E>
 struct Total {
   using Type = E;
-  MESHMEM_DEVICE_MEMBER static E of(E elem) { return elem; }
-  MESHMEM_DEVICE_MEMBER static E rounded(E total) { return total; }
+  MESHMEM_DEVICE_MEMBER static E widen(E elem) { return elem; }
+  MESHMEM_DEVICE_MEMBER static E round(E total) { return total; }
 };
 template <>
 struct Total<meshmem_half> {
   using Type = float;
-  MESHMEM_DEVICE_MEMBER static float of(meshmem_half elem) { return __half2float(elem); }
-  MESHMEM_DEVICE_MEMBER static meshmem_half rounded(float total) { return __float2half(total); }
+  MESHMEM_DEVICE_MEMBER static float widen(meshmem_half elem) { return __half2float(elem); }
+  MESHMEM_DEVICE_MEMBER static meshmem_half round(float total) { return __float2half(total); }
 };
 template <>
 struct Total<meshmem_bfloat16> {
@@ -193,13 +194,15 @@ struct Total<meshmem_bfloat16> {
   // On CUDA by functions, since a program may switch off the conversions
   // (__CUDA_NO_BFLOAT16_CONVERSIONS__).
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return __bfloat162float(elem); }
-  MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 rounded(float total) {
+  MESHMEM_DEVICE_MEMBER static float widen(meshmem_bfloat16 elem) { return __bfloat162float(elem); }
+  MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 round(float total) {
     return __float2bfloat16(total);
   }
 #else
-  MESHMEM_DEVICE_MEMBER static float of(meshmem_bfloat16 elem) { return static_cast<float>(elem); }
-  MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 rounded(float total) {
+  MESHMEM_DEVICE_MEMBER static float widen(meshmem_bfloat16 elem) {
+    return static_cast<float>(elem);
+  }
+  MESHMEM_DEVICE_MEMBER static meshmem_bfloat16 round(float total) {
     return meshmem_bfloat16(total);
   }
 #endif
@@ -220,7 +223,7 @@ MESHMEM_DEVICE void combine_into(const Op& op, VectorTotal<E, bytes>& total,
   op.with([&](auto known) {
 #pragma unroll
     for (std::size_t k = 0; k < total.kElems; ++k)
-      total.elem[k] = known.combine(total.elem[k], Total<E>::of(other.elem[k]));
+      total.elem[k] = known.combine(total.elem[k], Total<E>::widen(other.elem[k]));
   });
 }
 template <typename Op, typename E>
@@ -237,13 +240,13 @@ MESHMEM_DEVICE UnitTotal<E> combine_totals(const Op& op, const UnitTotal<E>& a,
 template <typename E, std::size_t bytes>
 MESHMEM_DEVICE void begin_total(VectorTotal<E, bytes>& total, const Vector<E, bytes>& first) {
 #pragma unroll
-  for (std::size_t k = 0; k < total.kElems; ++k) total.elem[k] = Total<E>::of(first.elem[k]);
+  for (std::size_t k = 0; k < total.kElems; ++k) total.elem[k] = Total<E>::widen(first.elem[k]);
 }
 template <typename E, std::size_t bytes>
 MESHMEM_DEVICE Vector<E, bytes> rounded(const VectorTotal<E, bytes>& total) {
   Vector<E, bytes> result;
 #pragma unroll
-  for (std::size_t k = 0; k < result.kElems; ++k) result.elem[k] = Total<E>::rounded(total.elem[k]);
+  for (std::size_t k = 0; k < result.kElems; ++k) result.elem[k] = Total<E>::round(total.elem[k]);
   return result;
 }
 // The elements of the result, from a total that has those of all n PEs.

@@ -53,7 +53,7 @@ class CombineAll {
   }
 
  private:
-  // Not where a buffer that a user registered begins elsewhere in a PE.
+  // False where a registered buffer lies differently in some PE.
   MESHMEM_DEVICE_MEMBER bool all_have(std::size_t lead) const {
     bool all = true;
 #pragma unroll
@@ -64,8 +64,8 @@ class CombineAll {
     return all;
   }
 
-  // The addresses of the first PEs are in registers; those of others are looked up at each use. Of
-  // narrow integers a vector has many, so that there would be much code.
+  // The addresses of the first PEs are in registers; those of others are looked up at each use. A
+  // vector has many narrow integers, so these get few PEs in registers: the code would be long.
   static constexpr int kInRegisters = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
 
   template <typename V>
@@ -73,7 +73,8 @@ class CombineAll {
     return bit_cast<V>(load_of_get(reinterpret_cast<const Bits<sizeof(V)>*>(from)));
   }
 
-  // The vector (or element) at place i, of all PEs: their loads are under way at the same time.
+  // Combines the vector (or element) at place i of all PEs. The first PEs' loads are under way at
+  // the same time.
   template <typename V>
   MESHMEM_DEVICE_MEMBER void combine_place(std::size_t i) const {
     V arrived[kInRegisters] = {};
@@ -93,7 +94,8 @@ class CombineAll {
     for (int k = kInRegisters; k < n_; ++k) store_plain(reinterpret_cast<V*>(to_(k) + i), result);
   }
 
-  // The same of up to kPes PEs, at as many places, `stride` apart, as make as many loads together.
+  // The same for at most kPes PEs, at several places that are `stride` apart, so that as many loads
+  // are under way as in combine_place().
   template <typename V, int kPes>
   MESHMEM_DEVICE_MEMBER void combine_places(std::size_t i, std::size_t stride) const {
     constexpr int kPlaces = kInRegisters / kPes;
@@ -121,7 +123,7 @@ class CombineAll {
               result);
     }
   }
-  // The first place that is left.
+  // Returns the first place that is left.
   template <typename V, int kPes>
   MESHMEM_DEVICE_MEMBER std::size_t run_by_places(std::size_t i, std::size_t end,
                                                   std::size_t stride) const {
@@ -161,8 +163,8 @@ MESHMEM_DEVICE void combine_all(const Op& op, const Group& group, int n, const F
   if (count > 0) CombineAll<Op, E, Group, From, To>(op, group, n, from, to).run(count);
 }
 
-// The elements of a reduction that PE `pe` owns: as many for each, in whole grains of 128 bytes,
-// the last may have fewer.
+// The elements of a reduction that each PE owns: as many for each, in whole grains of 128 bytes;
+// the last PEs may have fewer.
 template <typename E>
 class ElementShares {
  public:

@@ -67,10 +67,10 @@ class DirectReduction {
     const Workers workers(group_);
     for (int k = 0; k <= chunks; ++k) {
       if (k < chunks) {
-        if (workers.has_caller()) send(workers, epoch, first, k);
+        if (workers.includes_this_thread()) send(workers, epoch, first, k);
         announce_to_all(workers, group_, sync_, epoch, k + 1);
       }
-      if (k > 0 && workers.has_caller()) {
+      if (k > 0 && workers.includes_this_thread()) {
         await_all_by_waves(group_, sync_, epoch, k);
         combine(workers, epoch, first, k - 1);
       }

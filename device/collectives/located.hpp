@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// maxloc and minloc: a PE reads its share of all sources, takes an element of each place and writes
-// it to all dests.
-// Invariant: as that of pull.hpp, whose steps these are; elements of 16 bytes may lie at any
-// multiple of 8. All types and both operations are one function of each size.
+// maxloc and minloc: a PE reads its share of all sources, picks one element for each place, and
+// writes it to all dests.
+// Invariant: as in pull.hpp, with the same steps; elements of 16 bytes may lie at any multiple of
+// 8. All types and both operations are one function of each size.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_LOCATED_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_LOCATED_HPP_
 
@@ -14,10 +14,10 @@
 namespace meshmem {
 namespace device {
 
-// Place i of all PEs, of which the loads of a few are under way together.
+// Returns the element to take from all PEs' elements at `place`. Loads of kTogether PEs overlap.
 template <typename U>
-MESHMEM_DEVICE Located<U> taken_of_all(const LocatedOrder& order, const TeamSync& sync,
-                                       const Located<U>* place) {
+MESHMEM_DEVICE Located<U> choose_from_all(const LocatedOrder& order, const TeamSync& sync,
+                                          const Located<U>* place) {
   constexpr int kTogether = 4;
   Located<U> taken{};
 #pragma unroll 1
@@ -51,7 +51,7 @@ MESHMEM_DEVICE void reduce_located(const LocatedOrder& order, const Group& group
 #pragma unroll 1
   for (auto i = static_cast<std::size_t>(group.rank()); i < mine;
        i += static_cast<std::size_t>(group.size())) {
-    const Located<U> taken = taken_of_all(order, sync, source + first + i);
+    const Located<U> taken = choose_from_all(order, sync, source + first + i);
 #pragma unroll 1
     for (int k = 0; k < sync.team.n; ++k) {
       Located<U>* const there = in_member(sync, dest + first + i, sync.peer(k));

@@ -85,18 +85,18 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
   return 0;
 }
 
-// Pushes a block to `my_block` in one PE after the other. PE i's block lies i * source_apart bytes
-// behind `source`. This PE's own block goes first if own_first is set, otherwise last. If half of a
+// Pushes a block to `my_block` in one PE after the other. PE i's block is at source + i *
+// source_spacing. This PE's own block goes first if own_first is set, otherwise last. If half of a
 // kernel's blocks set it, the links carry data while memory copies.
 template <typename Group>
 MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::byte* my_block,
-                                 const std::byte* source, std::size_t source_apart,
+                                 const std::byte* source, std::size_t source_spacing,
                                  std::size_t bytes, bool own_first) {
   const int first = own_first ? 0 : 1;  // peer(0) and peer(n) are this PE
   for (int i = first; i < first + sync.team.n; ++i) {
     const int pe = sync.peer(i);
     std::byte* const there = translate(my_block, world_pe_of(sync.team, pe));
-    const std::byte* const from = source + static_cast<std::size_t>(pe) * source_apart;
+    const std::byte* const from = source + static_cast<std::size_t>(pe) * source_spacing;
     if (there != from) copy<OwnSource>(group, there, from, bytes);
   }
 }
@@ -110,19 +110,19 @@ constexpr bool kFcollectPushesInTurn = false;
 constexpr bool kFcollectPushesInTurn = true;
 #endif
 
-// The blocks of the PEs are `apart` bytes apart in the dest. own_first: as in push_in_turn().
+// The blocks of the PEs are `spacing` bytes apart in the dest. own_first: as in push_in_turn().
 template <typename Group>
 MESHMEM_DEVICE int fcollect(const Group& group, const TeamSync& sync, void* dest,
-                            const void* source, std::size_t bytes, std::size_t apart,
+                            const void* source, std::size_t bytes, std::size_t spacing,
                             bool own_first = false, Caller caller = Caller::any) {
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
   if (bytes <= most_by_packets<Group>(sync, caller)) {
-    exchange_by_packets(group, sync, to, apart, from, 0, bytes);
+    exchange_by_packets(group, sync, to, spacing, from, 0, bytes);
     return 0;
   }
-  std::byte* const my_block = to + static_cast<std::size_t>(sync.team.me) * apart;
+  std::byte* const my_block = to + static_cast<std::size_t>(sync.team.me) * spacing;
   enter(group, sync, caller);
   if (kFcollectPushesInTurn && caller == Caller::kernel)
     push_in_turn(group, sync, my_block, from, 0, bytes, own_first);
@@ -147,22 +147,22 @@ MESHMEM_DEVICE int collect(const Group& group, const TeamSync& sync, void* dest,
   return 0;
 }
 
-// The blocks for the PEs are `apart` bytes apart, in the source and in the dest. own_first: as in
+// The blocks for the PEs are `spacing` bytes apart, in the source and in the dest. own_first: as in
 // push_in_turn().
 template <typename Group>
 MESHMEM_DEVICE int alltoall(const Group& group, const TeamSync& sync, void* dest,
-                            const void* source, std::size_t bytes, std::size_t apart,
+                            const void* source, std::size_t bytes, std::size_t spacing,
                             bool own_first = false, Caller caller = Caller::any) {
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
   if (bytes <= most_by_packets<Group>(sync, caller)) {
-    exchange_by_packets(group, sync, to, apart, from, apart, bytes);
+    exchange_by_packets(group, sync, to, spacing, from, spacing, bytes);
     return 0;
   }
-  std::byte* const my_block = to + static_cast<std::size_t>(sync.team.me) * apart;
+  std::byte* const my_block = to + static_cast<std::size_t>(sync.team.me) * spacing;
   enter(group, sync, caller);
-  push_in_turn(group, sync, my_block, from, apart, bytes, own_first);
+  push_in_turn(group, sync, my_block, from, spacing, bytes, own_first);
   team_sync(group, sync);
   return 0;
 }

@@ -38,12 +38,12 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
 }
 
 // Combines the elements of the PEs before `end`. If there are none, the result is zero bits (the
-// first of an exclusive scan). Elements for PE i begin i * apart after the source; if `apart` is 0,
-// all PEs get the same.
+// first of an exclusive scan). PE i's elements begin at source + i * spacing; if spacing is 0, all
+// PEs get the same.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const TeamSync& channel,
                                      E* dest, const E* source, std::size_t count, int end,
-                                     std::size_t apart) {
+                                     std::size_t spacing) {
   const int n = channel.team.n;
   const int me = channel.team.me;
   const std::size_t units = units_of<E>(count);
@@ -54,7 +54,7 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
 
   group.sync();  // before it, other threads may still write source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
-    const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
+    const TeamSync& sync = MESHMEM_OPAQUE(channel, group);
     const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);
@@ -62,13 +62,13 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
       auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
       for (int i = 1; i < n; ++i) {
         const int peer = sync.peer(i);
-        if (apart != 0)
+        if (spacing != 0)
           data = bit_cast<std::uint64_t>(
-              load_unit(source + static_cast<std::size_t>(peer) * apart, count, u));
+              load_unit(source + static_cast<std::size_t>(peer) * spacing, count, u));
         send_line(rows.to(peer) + (u - first), data, epoch);
       }
     }
-    const E* const own = source + static_cast<std::size_t>(me) * apart;
+    const E* const own = source + static_cast<std::size_t>(me) * spacing;
     const Bits128* received = rows.from(0);
     for (std::size_t u = first + rank; u < last; u += stride) {
       const UnitTotal<E> total =
@@ -84,15 +84,15 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
 
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_one_shot(const Op& op, const Group& group, const TeamSync& sync, E* dest,
-                                    const E* source, std::size_t count, std::size_t apart = 0) {
-  combine_one_shot(op, group, sync, dest, source, count, sync.team.n, apart);
+                                    const E* source, std::size_t count, std::size_t spacing = 0) {
+  combine_one_shot(op, group, sync, dest, source, count, sync.team.n, spacing);
 }
 
 template <typename E, typename Group>
 MESHMEM_DEVICE int scan(const Group& group, const TeamSync& sync, E* dest, const E* source,
                         std::size_t count, bool inclusive) {
   if (count > 0)
-    combine_one_shot(KnownOp<ReduceOp::sum>(), group, sync, dest, source, count,
+    combine_one_shot(StaticOp<ReduceOp::sum>(), group, sync, dest, source, count,
                      sync.team.me + (inclusive ? 1 : 0), 0);
   return 0;
 }

@@ -41,11 +41,11 @@ MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync,
   return row < kMost ? row : kMost;
 }
 
-// A block to each other PE, that for PE i being i * apart after the source: `lines` lines from line
-// `first` of the row on.
+// Sends each other PE a block: `lines` lines, from line `first` of the row on. The block for PE i
+// is at source + i * spacing.
 template <typename Group>
 MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const std::byte* source,
-                                std::size_t apart, std::size_t bytes, unsigned first,
+                                std::size_t spacing, std::size_t bytes, unsigned first,
                                 unsigned lines, std::uint64_t epoch) {
   const auto stride = static_cast<unsigned>(group.size());
   const unsigned count = static_cast<unsigned>(sync.team.n - 1) * lines;
@@ -60,7 +60,7 @@ MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const 
       const unsigned peer = (i + k * stride) / lines;
       pe[k] = sync.peer(1 + static_cast<int>(peer));
       u[k] = i + k * stride - peer * lines;
-      word[k] = load_word(source + static_cast<std::size_t>(pe[k]) * apart, bytes, u[k]);
+      word[k] = load_word(source + static_cast<std::size_t>(pe[k]) * spacing, bytes, u[k]);
     }
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
@@ -86,17 +86,17 @@ MESHMEM_DEVICE std::uint64_t begin_packets(const Group& group, const TeamSync& s
 
 // ---- The collectives, of blocks of at most most_by_packets()
 
-// Blocks lie `apart` bytes apart in the dest, and in the source for each PE another one or the
-// same.
+// The block from PE i goes to dest + i * dest_spacing. The block for PE i is at source + i *
+// source_spacing; with 0 all PEs get the same block.
 template <typename Group>
 MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync, std::byte* dest,
-                                        std::size_t apart, const std::byte* source,
-                                        std::size_t source_apart, std::size_t bytes) {
+                                        std::size_t dest_spacing, const std::byte* source,
+                                        std::size_t source_spacing, std::size_t bytes) {
   const auto me = static_cast<std::size_t>(sync.team.me);
   const unsigned lines = lines_for(bytes);
   const std::uint64_t epoch = begin_packets(group, sync);
-  send_blocks(group, sync, source, source_apart, bytes, 0, lines, epoch);
-  copy_own(group, dest + me * apart, source + me * source_apart, bytes);
+  send_blocks(group, sync, source, source_spacing, bytes, 0, lines, epoch);
+  copy_own(group, dest + me * dest_spacing, source + me * source_spacing, bytes);
   const Bits128* const rows = packet_row(sync, sync.team.me, 0, epoch);
   const std::size_t row = lines_of_row(sync);
   const auto sender = [&](unsigned i) {
@@ -106,7 +106,7 @@ MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync
       group, static_cast<unsigned>(sync.team.n - 1) * lines, epoch,
       [&](unsigned i) { return rows + sender(i) * row + i % lines; },
       [&](unsigned i, std::uint64_t word) {
-        store_word(dest + sender(i) * apart, bytes, i % lines, word);
+        store_word(dest + sender(i) * dest_spacing, bytes, i % lines, word);
       });
   group.sync();  // all that this group awaits has come
 }

@@ -48,23 +48,23 @@ class PacketRows {
   std::size_t row_, first_, own_;
 };
 
-// Receives one line from each of n PEs: PE 0's at `first`, each next PE's `apart` lines further.
-// Calls visit(pe, data) for all PEs in order, with data 0 if !is_awaited(pe). Loads the lines of
-// kTogether PEs together, so that their latencies overlap.
+// Receives one line from each of n PEs: PE 0's is at `first`, each next PE's `spacing` lines
+// further. Calls visit(pe, data) for all PEs in order, with data 0 if !is_awaited(pe). Loads the
+// lines of kTogether PEs together, so that their latencies overlap.
 template <int kTogether = 8, typename IsAwaited, typename Visit>
-MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t apart,
+MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t spacing,
                                       std::uint64_t epoch, const IsAwaited& is_awaited,
                                       const Visit& visit) {
   for (int pe = 0; pe < n; pe += kTogether) {
     Bits128 line[kTogether] = {};
     for (bool all = false; !all;) {
       all = true;
-      const int& pe_to_load = MESHMEM_UNFORESEEN(pe);
+      const int& pe_to_load = MESHMEM_OPAQUE(pe);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
         if (pe_to_load + k < n && is_awaited(pe_to_load + k))
-          line[k] = load_pair(first + static_cast<std::size_t>(pe + k) * apart);
-      const int& pe_to_check = MESHMEM_UNFORESEEN(pe);
+          line[k] = load_pair(first + static_cast<std::size_t>(pe + k) * spacing);
+      const int& pe_to_check = MESHMEM_OPAQUE(pe);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k)
         if (pe_to_check + k < n && is_awaited(pe_to_check + k))
@@ -73,7 +73,7 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t a
         pause_for([&] {
           int k = 0;
           while (pe + k + 1 < n && (!is_awaited(pe + k) || has_come(line[k], epoch))) ++k;
-          return first + static_cast<std::size_t>(pe + k) * apart;
+          return first + static_cast<std::size_t>(pe + k) * spacing;
         });
     }
     has_waited();

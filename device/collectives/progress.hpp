@@ -67,7 +67,7 @@ struct Workers {
     announcers = wave_size();
   }
   // Whether the calling thread is one of those that move data.
-  MESHMEM_DEVICE_MEMBER bool has_caller() const { return thread < threads; }
+  MESHMEM_DEVICE_MEMBER bool includes_this_thread() const { return thread < threads; }
   MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
   MESHMEM_DEVICE_MEMBER int size() const { return threads; }
 };

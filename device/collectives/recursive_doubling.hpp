@@ -93,7 +93,7 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
 
   group.sync();  // before it, other threads of the group may still write source and read dest
   for (std::size_t first = 0; first < units; first += batch) {
-    const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
+    const TeamSync& sync = MESHMEM_OPAQUE(channel, group);
     const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);
@@ -102,7 +102,7 @@ MESHMEM_DEVICE void reduce_recursive_doubling(const Op& op, const Group& group,
       UnitTotal<E> total;
       begin_total(total, load_unit(source, count, u));
       const TotalPackets<E> packets{rows, epoch, (u - first) * kLines};
-      const int me = MESHMEM_UNFORESEEN(sync.team.me, group);
+      const int me = MESHMEM_OPAQUE(sync.team.me, group);
       total = exchange_totals(op, packets, doubling, me, total);
       store_unit(dest, count, u, finished(op, total, sync.team.n));
     }

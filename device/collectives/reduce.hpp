@@ -19,23 +19,23 @@
 namespace meshmem {
 namespace device {
 
-// Reduces by `algorithm`, which has to be one that `kernel` has. apart: 0, or for a reduce-scatter
+// Reduces by `algorithm`, which must be one that `kernel` has. spacing: 0, or for a reduce-scatter
 // the distance between the source's blocks for the PEs.
 template <ReduceKernel kernel, typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Group& group,
                               const TeamSync& sync, E* dest, const E* source, std::size_t count,
-                              std::size_t apart) {
+                              std::size_t spacing) {
   if (count == 0) return;
   if constexpr (kernel == ReduceKernel::packets) {
     if (algorithm == ReduceAlgorithm::one_shot)
-      return reduce_one_shot(op, group, sync, dest, source, count, apart);
+      return reduce_one_shot(op, group, sync, dest, source, count, spacing);
     if (algorithm == ReduceAlgorithm::two_shot)
       return reduce_two_shot(op, group, sync, dest, source, count);
     if (algorithm == ReduceAlgorithm::recursive_doubling)
       return reduce_recursive_doubling(op, group, sync, dest, source, count);
   } else {
     if (algorithm == ReduceAlgorithm::ring)
-      return reduce_ring(op, group, sync, dest, source, count, apart);
+      return reduce_ring(op, group, sync, dest, source, count, spacing);
     if (algorithm == ReduceAlgorithm::direct)
       return reduce_direct(op, group, sync, dest, source, count);
     if (algorithm == ReduceAlgorithm::pull)
@@ -81,7 +81,7 @@ MESHMEM_DEVICE void reduce_as(const Op& op, const Group& group, const TeamSync& 
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce(const Group& group, const TeamSync& sync, E* dest, const E* source,
                           std::size_t count) {
-  reduce_as(KnownOp<op>(), group, sync, dest, source, count);
+  reduce_as(StaticOp<op>(), group, sync, dest, source, count);
   return 0;
 }
 
@@ -94,7 +94,7 @@ MESHMEM_DEVICE void reduce_scatter_as(const Op& op, const Group& group, const Te
 template <ReduceOp op, typename E, typename Group>
 MESHMEM_DEVICE int reduce_scatter(const Group& group, const TeamSync& sync, E* dest,
                                   const E* source, std::size_t count) {
-  reduce_scatter_as(KnownOp<op>(), group, sync, dest, source, count);
+  reduce_scatter_as(StaticOp<op>(), group, sync, dest, source, count);
   return 0;
 }
 

@@ -57,17 +57,17 @@ struct RingPosition {
 // A large share goes in two chunks, one behind the other: while one is announced, the other is
 // worked on. Batches take turns in the two parities, and follow each other at once.
 //
-// This is one batch. In dest its shares lie one behind the other. In the source they may also lie
-// `apart` elements apart, for a reduce-scatter: then a batch is `count` elements of each share.
+// This is one batch. In dest its shares lie one behind the other. For a reduce-scatter they lie
+// `spacing` elements apart in the source. Then a batch is `count` elements of each share.
 template <typename E>
 struct RingBatch {
-  std::size_t first, count, chunk, share, apart;
+  std::size_t first, count, chunk, share, spacing;
 
   // Chunk i of share q: where it begins in dest, how much further it begins in source, and how many
   // elements it has.
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int q, int i) const { return first + before(q, i); }
-  MESHMEM_DEVICE_MEMBER std::size_t apart_of(int q) const {
-    return static_cast<std::size_t>(q) * apart;
+  MESHMEM_DEVICE_MEMBER std::size_t source_offset(int q) const {
+    return static_cast<std::size_t>(q) * spacing;
   }
   MESHMEM_DEVICE_MEMBER std::size_t count_of(int q, int i) const {
     return before(q, i + 1) - before(q, i);
@@ -81,26 +81,26 @@ struct RingBatch {
   }
 };
 
-// `pes`: the number of PEs if the result has the elements of all of them, else 1.
+// `pes`: the number of PEs if the result combines the elements of all PEs, else 1.
 template <typename Known, typename E, std::size_t bytes>
 MESHMEM_DEVICE Vector<E, bytes> combine_rounded(const Known& known, const Vector<E, bytes>& a,
                                                 const Vector<E, bytes>& b, int pes) {
   Vector<E, bytes> result;
 #pragma unroll
   for (std::size_t k = 0; k < Vector<E, bytes>::kElems; ++k)
-    result.elem[k] = Total<E>::rounded(
-        known.finish(known.combine(Total<E>::of(a.elem[k]), Total<E>::of(b.elem[k])), pes));
+    result.elem[k] = Total<E>::round(
+        known.finish(known.combine(Total<E>::widen(a.elem[k]), Total<E>::widen(b.elem[k])), pes));
   return result;
 }
 
 // Combines vectors V. A thread loads several before it uses the first.
 template <typename Op, typename V, typename Group>
-MESHMEM_DEVICE void combine_run_of(const Op& op, const Group& group, V* to, V* also, const V* in,
-                                   const V* own, std::size_t n, int pes) {
+MESHMEM_DEVICE void combine_vectors(const Op& op, const Group& group, V* to, V* second_to,
+                                    const V* in, const V* own, std::size_t n, int pes) {
   using B = Bits<sizeof(V)>;
   // With elements of 1 byte and an operation that the compiler does not know, more would not fit
   // into the registers of AMD GPUs.
-  constexpr std::size_t kMost = Op::kIsKnown || V::kElems < 16 ? 4 : 2;
+  constexpr std::size_t kMost = Op::kIsStatic || V::kElems < 16 ? 4 : 2;
   constexpr std::size_t kInFlight = sizeof(V) == 16 ? kMost : 1;
   const auto stride = static_cast<std::size_t>(group.size());
   const auto combine_some = [&](auto all_are_there, std::size_t i) {
@@ -120,7 +120,7 @@ MESHMEM_DEVICE void combine_run_of(const Op& op, const Group& group, V* to, V* a
         if (!is_there(k)) continue;
         const B total = bit_cast<B>(combine_rounded(known, arrived[k], mine[k], pes));
         store_plain(reinterpret_cast<B*>(to) + i + k * stride, total);
-        if (also) store_plain(reinterpret_cast<B*>(also) + i + k * stride, total);
+        if (second_to) store_plain(reinterpret_cast<B*>(second_to) + i + k * stride, total);
       }
     });
   };
@@ -131,26 +131,29 @@ MESHMEM_DEVICE void combine_run_of(const Op& op, const Group& group, V* to, V* a
   if (i < n) combine_some(std::false_type(), i);
 }
 
-// Sets to[i], and also[i] unless `also` is null, to in[i] op own[i]. Another PE wrote `in`. `pes`:
-// see combine_rounded().
+// Sets to[i], and second_to[i] unless second_to is null, to in[i] op own[i]. Another PE wrote `in`.
+// `pes`: see combine_rounded().
 template <typename Op, typename E, typename Group>
-MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* also, const E* in,
+MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* second_to, const E* in,
                                 const E* own, std::size_t n, int pes) {
   using V = Vector<E>;
   const std::size_t lead = lead_of(to);
-  const bool even = lead_of(in) == lead && lead_of(own) == lead && (!also || lead_of(also) == lead);
+  const bool even =
+      lead_of(in) == lead && lead_of(own) == lead && (!second_to || lead_of(second_to) == lead);
   const std::size_t head = !even || lead > n ? n : lead;
   const std::size_t vectors = (n - head) / V::kElems, done = head + vectors * V::kElems;
-  const auto after = [also](std::size_t elems) { return also ? also + elems : nullptr; };
-  const auto run_of = [&](auto type, std::size_t first, std::size_t runs) {
-    using Run = decltype(type);
-    combine_run_of(op, group, reinterpret_cast<Run*>(to + first),
-                   reinterpret_cast<Run*>(after(first)), reinterpret_cast<const Run*>(in + first),
-                   reinterpret_cast<const Run*>(own + first), runs, pes);
+  const auto after = [second_to](std::size_t elems) {
+    return second_to ? second_to + elems : nullptr;
   };
-  run_of(V{}, head, vectors);
-  run_of(Vector<E, sizeof(E)>{}, 0, head);
-  run_of(Vector<E, sizeof(E)>{}, done, n - done);
+  const auto combine_as = [&](auto type, std::size_t first, std::size_t runs) {
+    using Run = decltype(type);
+    combine_vectors(op, group, reinterpret_cast<Run*>(to + first),
+                    reinterpret_cast<Run*>(after(first)), reinterpret_cast<const Run*>(in + first),
+                    reinterpret_cast<const Run*>(own + first), runs, pes);
+  };
+  combine_as(V{}, head, vectors);
+  combine_as(Vector<E, sizeof(E)>{}, 0, head);
+  combine_as(Vector<E, sizeof(E)>{}, done, n - done);
 }
 
 // Nobody waits for a slot, since a chunk of sums has its own slot in the next PE for each step. A
@@ -173,17 +176,17 @@ struct RingReduction {
   std::size_t slot_bytes;  // of a chunk's sums
   std::size_t lead_bytes;  // before them
 
-  // `is_last`: no other batch follows, for which this one's last results are awaited.
+  // `is_last`: no batch follows whose first sums are awaited together with this one's last results.
   MESHMEM_DEVICE_MEMBER void run(const Batch& batch, std::uint64_t epoch, bool is_last) const {
     const Workers workers(group);
-    const bool scatters = batch.apart != 0;
+    const bool scatters = batch.spacing != 0;
     const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
     const int steps = scatters ? ring.n : sends;
     const int previous = ring.before(1);
     int number = 0;  // of the chunk at its step, from 1; at the step before it was less by `chunks`
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      if (workers.has_caller()) send_own(workers, batch, epoch, chunk);
+      if (workers.includes_this_thread()) send_own(workers, batch, epoch, chunk);
       announce(workers, group, sync, ring.next(), epoch, ++number);
     }
 #pragma unroll 1
@@ -191,7 +194,7 @@ struct RingReduction {
 #pragma unroll 1
       for (int chunk = 0; chunk < chunks; ++chunk) {
         ++number;
-        if (workers.has_caller()) {
+        if (workers.includes_this_thread()) {
           await_by_waves(group, sync, previous, epoch, number - chunks);
           if (step < ring.n)
             combine_sums(workers, batch, epoch, step, chunk);
@@ -209,7 +212,7 @@ struct RingReduction {
                                       std::uint64_t epoch, int chunk) const {
     const int q = ring.before(1);
     copy<OwnSource, kManyInFlight>(workers, slot(ring.next(), epoch, 0, chunk),
-                                   source + batch.apart_of(q) + batch.begin_of(q, chunk),
+                                   source + batch.source_offset(q) + batch.begin_of(q, chunk),
                                    batch.count_of(q, chunk) * sizeof(E));
   }
   MESHMEM_DEVICE_MEMBER void combine_sums(const Workers& workers, const Batch& batch,
@@ -218,9 +221,9 @@ struct RingReduction {
     const std::size_t begin = batch.begin_of(q, chunk), count = batch.count_of(q, chunk);
     const bool is_result = q == ring.me;  // it has been everywhere but here
     combine_run(op, workers, is_result ? dest + begin : slot(ring.next(), epoch, step, chunk),
-                is_result && batch.apart == 0 ? in_next(dest + begin, count) : nullptr,
-                slot(ring.me, epoch, step - 1, chunk), source + batch.apart_of(q) + begin, count,
-                is_result ? ring.n : 1);
+                is_result && batch.spacing == 0 ? in_next(dest + begin, count) : nullptr,
+                slot(ring.me, epoch, step - 1, chunk), source + batch.source_offset(q) + begin,
+                count, is_result ? ring.n : 1);
   }
   MESHMEM_DEVICE_MEMBER void pass_result(const Workers& workers, const Batch& batch, int step,
                                          int chunk) const {
@@ -243,15 +246,15 @@ struct RingReduction {
   }
 };
 
-// Needs at least two PEs and one element. `apart` is 0, or for a reduce-scatter the distance of the
+// Needs at least two PEs and one element. spacing: 0, or for a reduce-scatter the distance of the
 // source's blocks for the PEs, of which `count` elements each are reduced.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync& sync, E* dest,
-                                const E* source, std::size_t count, std::size_t apart) {
+                                const E* source, std::size_t count, std::size_t spacing) {
   static_assert(sizeof(E) <= 16, "an element fits into what moves at once");
   constexpr std::size_t kOneChunkBytes = 16 << 10;  // less is sent before a flag has arrived
   const auto n = static_cast<std::size_t>(sync.team.n);
-  const std::size_t shares = apart == 0 ? n : 1;  // that lie behind each other in a batch
+  const std::size_t shares = spacing == 0 ? n : 1;  // that lie behind each other in a batch
   const std::size_t chunks = count / shares * sizeof(E) > kOneChunkBytes ? 2 : 1;
   const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)), align = alignment_of_slots(room);
   const std::size_t slot_bytes = room / align * align;
@@ -266,21 +269,21 @@ MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync
                                               slot_bytes,
                                               lead_bytes};
   const std::size_t grain = align / sizeof(E);
-  const std::size_t grain_of_all = chunks * shares * grain;  // one in each chunk
-  const std::size_t most = (slot_bytes - lead_bytes) / align * grain_of_all;
+  const std::size_t batch_grain = chunks * shares * grain;  // one in each chunk
+  const std::size_t most = (slot_bytes - lead_bytes) / align * batch_grain;
   // Batches of equal length: a short last one would take as many steps as the others.
-  const std::size_t batches = (count + most - 1) / most, of_all = batches * grain_of_all;
-  const std::size_t grains = (count + of_all - 1) / of_all;  // of a chunk
-  const std::size_t chunk = grains * grain, in_each = grains * grain_of_all;
+  const std::size_t batches = (count + most - 1) / most, grain_of_batches = batches * batch_grain;
+  const std::size_t grains = (count + grain_of_batches - 1) / grain_of_batches;  // of a chunk
+  const std::size_t chunk = grains * grain, batch_elems = grains * batch_grain;
   std::uint64_t epoch = sync.epoch();
 
   group.sync();  // before it, other threads may still write source and read dest
-  for (std::size_t first = 0; first < count; first += in_each) {
-    const bool is_last = count - first <= in_each;
+  for (std::size_t first = 0; first < count; first += batch_elems) {
+    const bool is_last = count - first <= batch_elems;
     epoch = next_epoch(group, sync, epoch);
-    reduction.run(
-        {first, is_last ? count - first : in_each, chunk, apart == 0 ? chunks * chunk : 0, apart},
-        epoch, is_last);
+    reduction.run({first, is_last ? count - first : batch_elems, chunk,
+                   spacing == 0 ? chunks * chunk : 0, spacing},
+                  epoch, is_last);
   }
   group.sync();
 }

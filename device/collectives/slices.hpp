@@ -20,8 +20,8 @@ struct Slice {
   std::size_t count;  // of elements
 };
 
-// How `count` elements are cut into slices of whole grains of 16 bytes: they differ by a grain at
-// most, the first are the longer ones.
+// How `count` elements are cut into slices of whole grains of 16 bytes: they differ by at most one
+// grain, and the longer ones are first.
 struct Slices {
   std::size_t count, each, longer;  // elements, grains of a slice, slices with one more
 
@@ -46,7 +46,7 @@ struct Slices {
     const std::size_t end = first + (each + (which < longer ? 1 : 0)) * grain<E>();
     return {first, (end < count ? end : count) - (first < count ? first : count)};
   }
-  // No slice has more elements.
+  // The elements of the longest slice.
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER std::size_t longest() const {
     return slice<E>(0).count;

@@ -84,10 +84,10 @@ MESHMEM_DEVICE void combine_share(const Op& op, const Group& group, const TeamSy
   const Bits128* received = rows.from(0);
   for_each_unit(group, shares.count_of(me), [&](std::size_t u) {
     const std::size_t at = shares.begin_of(me) + u;
-    const int n = MESHMEM_UNFORESEEN(sync.team.n, group);
+    const int n = MESHMEM_OPAQUE(sync.team.n, group);
     const EightBytes<E> total = finished(
         op, combine_received(op, sync, load_unit(source, count, at), n, received + u, epoch), n);
-    const TeamSync& to = MESHMEM_UNFORESEEN(sync, group);
+    const TeamSync& to = MESHMEM_OPAQUE(sync, group);
     const std::size_t results = lines_of_row(to) / 2;
     for (int i = 1; i < n; ++i)
       send_line(rows.to(to.peer(i)) + results + u, bit_cast<std::uint64_t>(total), epoch);
@@ -121,9 +121,9 @@ MESHMEM_DEVICE void reduce_two_shot(const Op& op, const Group& group, const Team
 
   group.sync();  // other threads may use source and dest until they enter
   for (std::size_t first = 0; first < units; first += batch) {
-    const TeamSync& sync = MESHMEM_UNFORESEEN(channel, group);
+    const TeamSync& sync = MESHMEM_OPAQUE(channel, group);
     const std::size_t in_batch = units - first < batch ? units - first : batch;
-    const Shares shares(first, in_batch, MESHMEM_UNFORESEEN(n, group));
+    const Shares shares(first, in_batch, MESHMEM_OPAQUE(n, group));
     epoch = next_epoch(group, sync, epoch);
     send_shares(group, sync, shares, source, count, epoch);
     combine_share(op, group, sync, shares, dest, source, count, epoch);

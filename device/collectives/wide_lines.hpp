@@ -21,7 +21,7 @@ constexpr std::size_t kLanesOfLine = 8;
 constexpr std::size_t kUnitsOfLine = 15;
 constexpr std::size_t kWideLineBytes = 128;
 
-// A lane's units of a line: those of an array, and zero from `end` on.
+// A lane's two units of a line. Units behind the last of the data are zero.
 template <typename E>
 struct LaneUnits {
   EightBytes<E> unit[2];
@@ -36,27 +36,27 @@ struct LaneUnits {
 
 // The calling lane's position among the lines of a group's waves.
 struct LanePosition {
-  std::size_t number, line_in_wave, first, stride;
+  std::size_t lane_in_line, line_in_wave, first, stride;
 
   template <typename Group>
   MESHMEM_DEVICE_MEMBER explicit LanePosition(const Group& group) {
     const auto rank = static_cast<unsigned>(group.rank());
-    number = rank % kLanesOfLine;
+    lane_in_line = rank % kLanesOfLine;
     line_in_wave = rank % 32 / kLanesOfLine;
     first = rank / 32 * (32 / kLanesOfLine);
     stride = static_cast<unsigned>(group.size()) / kLanesOfLine;
   }
-  MESHMEM_DEVICE_MEMBER bool has_flag() const { return number == kLanesOfLine - 1; }
+  MESHMEM_DEVICE_MEMBER bool has_flag() const { return lane_in_line == kLanesOfLine - 1; }
   // The first of this lane's units in a line.
   MESHMEM_DEVICE_MEMBER std::size_t unit_of(std::size_t line) const {
-    return line * kUnitsOfLine + 2 * number;
+    return line * kUnitsOfLine + 2 * lane_in_line;
   }
   MESHMEM_DEVICE_MEMBER std::size_t word_of(std::size_t line) const {
-    return line * kLanesOfLine + number;
+    return line * kLanesOfLine + lane_in_line;
   }
 };
 
-// Calls visit(line, is_there) for the lines of a wave, for each lane the same number of times.
+// Calls visit(line, is_there) for the lines of a wave, as often in each lane.
 template <typename Visit>
 MESHMEM_DEVICE void for_each_line(const LanePosition& lane, std::size_t lines, const Visit& visit) {
   for (std::size_t line = lane.first; line < lines; line += lane.stride)

@@ -43,13 +43,13 @@ struct Relay {
 
 // Some waves of a block, every parts-th one, with lines of their own.
 struct SomeWaves {
-  bool has_caller;
+  bool includes_this_thread;
   unsigned first, stride;  // lines
 
   MESHMEM_DEVICE_MEMBER SomeWaves(unsigned part, unsigned parts) {
     constexpr unsigned kLinesOfWave = 32 / kLanesOfLine;
     const unsigned wave = threadIdx.x / 32;
-    has_caller = wave % parts == part;
+    includes_this_thread = wave % parts == part;
     first = wave / parts * kLinesOfWave;
     stride = blockDim.x / 32 / parts * kLinesOfWave;
   }
@@ -88,7 +88,7 @@ class BroadcastOfLines {
     if (me_ == root_) return deal_out(batch);
     const DealtLine end(batch.lines, relays_);
     const SomeWaves handing_on(0, n_ > 2 ? 2 : 1), taking(1, 2);
-    if (handing_on.has_caller)
+    if (handing_on.includes_this_thread)
       hand_on(batch, end, handing_on);
     else
       take(batch, end, taking);

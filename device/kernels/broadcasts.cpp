@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kMoveThreads)
 bool takes_relays(const TeamHandle& team, std::size_t bytes) {
   constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20;
   const int n = team.team.n;
-  return team.has_all() && team.space.wide_row > 0 && bytes > kLeast &&
+  return team.has_all_slabs() && team.space.wide_row > 0 && bytes > kLeast &&
          (n == 2 ? bytes <= kMostOfTwo : n > 2);
 }
 // A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the

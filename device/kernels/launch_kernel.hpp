@@ -30,8 +30,8 @@ constexpr unsigned kMostCopyBlocks = 64;
 constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
 constexpr std::size_t kOneBlockBytes = 64 * 1024;  // above, a kernel of many blocks moves the data
 
-// Threads of a block, where the kernel does with any number: as many as on a GPU, or one where
-// threads take turns on a processor.
+// Threads of a block of a kernel that works with any number: `wide` on GPUs. On a processor, where
+// threads take turns, one unless kernels are wide.
 #if defined(MESHMEM_TARGET_IS_CPU)
 inline bool kernels_are_wide() { return hip_on_cpu::has_wide_kernels(); }
 inline unsigned any_threads(unsigned wide) { return kernels_are_wide() ? wide : 1; }
@@ -117,7 +117,7 @@ struct Given {
   using Type = T;
 };
 
-// f(Given<E>()) for the type that kernels have of that name.
+// Calls f(Given<E>()) for the type E that kernels have for `type`.
 template <typename F>
 hipError_t with_type(ElemType type, const F& f) {
   switch (type) {
@@ -150,7 +150,7 @@ hipError_t with_type(ElemType type, const F& f) {
   }
 }
 
-// f for each of those types, up to the first failure.
+// Calls f for each of those types, up to the first failure.
 template <typename F>
 hipError_t with_each_type(const F& f) {
   hipError_t error = hipSuccess;
@@ -159,7 +159,7 @@ hipError_t with_each_type(const F& f) {
   return error;
 }
 
-// f(Given<B>()) for the unsigned integer B of `bytes` bytes.
+// Calls f(Given<B>()) for the unsigned integer B of `bytes` bytes.
 template <typename F>
 hipError_t with_bits(std::size_t bytes, const F& f) {
   switch (bytes) {
@@ -176,7 +176,7 @@ hipError_t with_bits(std::size_t bytes, const F& f) {
   }
 }
 
-// f for each of those widths, up to the first failure.
+// Calls f for each of those widths, up to the first failure.
 template <typename F>
 hipError_t with_each_bits(const F& f) {
   hipError_t error = hipSuccess;

@@ -102,10 +102,10 @@ class LinesOfExchange {
            all_.lane.word_of(line_) * sizeof(Bits128);
   }
   MESHMEM_DEVICE_MEMBER const std::byte* block_for(int pe) const {
-    return exchange_.source + static_cast<std::size_t>(pe) * exchange_.source_apart + begin_;
+    return exchange_.source + static_cast<std::size_t>(pe) * exchange_.source_spacing + begin_;
   }
   MESHMEM_DEVICE_MEMBER std::byte* block_from(int pe) const {
-    return exchange_.dest + static_cast<std::size_t>(pe) * exchange_.dest_apart + begin_;
+    return exchange_.dest + static_cast<std::size_t>(pe) * exchange_.dest_spacing + begin_;
   }
 
   const TeamView& team_;
@@ -135,7 +135,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   const std::size_t of_last = LineEnds::bytes_of(ends.last);
   const std::size_t pushed = slice.count - of_first - of_last;
   const std::size_t begin = slice.first + of_first;
-  std::byte* const to = exchange.dest + static_cast<std::size_t>(me) * exchange.dest_apart + begin;
+  std::byte* const to =
+      exchange.dest + static_cast<std::size_t>(me) * exchange.dest_spacing + begin;
   const std::byte* const from = exchange.source + begin;
   const int i = workers.announcer + 1;  // the PE after this one that an announcer tells
   const bool tells = workers.announcer < workers.announcers && i < n;
@@ -158,14 +159,14 @@ __global__ void __launch_bounds__(kThreads, 2)
   await(epoch);
   __syncthreads();
   if (threadIdx.x == 0) *counter = epoch;
-  push_in_turn(block, sync, to, from, exchange.source_apart, pushed, channel % 2 != 0);
+  push_in_turn(block, sync, to, from, exchange.source_spacing, pushed, channel % 2 != 0);
   Lines last(workers, handle.team, job, exchange, begin + pushed, of_last);
-  if (workers.has_caller()) last.load();
+  if (workers.includes_this_thread()) last.load();
   first.receive(rows, epoch);
   __syncthreads();
   std::uint64_t last_epoch = epoch + 1;
   if (needs_wiping(last_epoch)) last_epoch = next_single_hop_epoch_after_wiping(handle, last_epoch);
-  if (workers.has_caller()) {
+  if (workers.includes_this_thread()) {
     last.send(rows, last_epoch);
     last.receive(rows, last_epoch);
   } else {

@@ -16,7 +16,8 @@ namespace meshmem {
 namespace device {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// Of wide kernels, whose threads take turns there, and blocks too, on processors that PEs share.
+// For wide kernels. Their threads take turns on a processor, and their blocks on processors that
+// PEs share.
 constexpr unsigned kMoveThreads = 64;
 constexpr int kMostMoveBlocks = 2;
 constexpr std::size_t kBytesPerMoveBlock = 64 * 1024;

@@ -110,7 +110,7 @@ std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& 
 template <bool each_its_own>
 std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& exchange,
                                        std::size_t bytes, hipStream_t stream) {
-  if (!team.has_all() || !kernels_are_wide()) return std::nullopt;
+  if (!team.has_all_slabs() || !kernels_are_wide()) return std::nullopt;
   const bool even = is_even(exchange.dest, exchange.source, bytes);
   if (bytes <= kMostByUnits) {
     const std::size_t of_block = bytes_of_unit_block(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of one PE with another, in one block or, for copies, in as many as their size asks for.
+// Kernels for one-sided operations: of one block or, for copies, of as many as their size needs.
 // Invariant: each thread that stores to another PE releases its stores at its end.
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"

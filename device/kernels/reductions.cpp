@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans on streams: from an element type by name to its kernels.
+// Reductions and scans on streams: finds the kernels of an element type.
 // Invariant: the kernels themselves are in the files of reductions_of_types.cpp.in.
 #include "device/kernels/reductions.hpp"
 
@@ -41,7 +41,7 @@ extern "C" __attribute__((visibility("default"))) void shmemx_reduce_by_one_thre
   const hipError_t error = with_type(type, [&job](auto given) {
     return ReductionKernels<typename decltype(given)::Type>::reduce_by_one_thread(job);
   });
-  if (error != hipSuccess) trap();  // no routine asks for it
+  if (error != hipSuccess) trap();  // no routine has such a type
 }
 #endif
 

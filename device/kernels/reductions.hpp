@@ -23,11 +23,11 @@ struct ReduceByOneThread {
 };
 #endif
 
-// Of values with their indices, of all such types. Not of scatters.
+// Reductions of values with their indices, for all such types. There are no such reduce-scatters.
 hipError_t launch_located(const ReduceLaunch& job, ElemType type);
 hipError_t load_located_kernels();
 
-// Those of one type.
+// The kernels of one type.
 template <typename E>
 struct ReductionKernels {
   static hipError_t launch_reduce(const ReduceLaunch& job);

@@ -19,8 +19,8 @@ namespace meshmem {
 namespace device {
 namespace {
 
-// The body of a block: two routines in one kernel, so that the library does not have twice as many
-// kernels.
+// A block's work. Reduce and reduce-scatter are one kernel, so that the library does not have twice
+// as many kernels.
 template <ReduceKernel kernel, typename Op, typename E>
 MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const TeamHandle& handle,
                                  E* dest, const E* source, const Slices& slices, bool scatter) {
@@ -30,7 +30,8 @@ MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const 
   reduce_by<kernel>(op, algorithm, Block(), TeamSync(handle, channel), dest + slice.first,
                     source + slice.first, slice.count, scatter ? slices.count : 0);
 }
-// By names of their own: the checks of instructions, and profilers, tell kernels apart by name.
+// The kernels have names of their own, since profilers and the checks of instructions tell them
+// apart by name.
 template <typename Op, typename E, ReduceAlgorithm... known>
 __global__ void __launch_bounds__(kThreads)
     reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
@@ -46,8 +47,8 @@ __global__ void __launch_bounds__(kThreads)
                         bool scatter, Op op) {
   reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, scatter);
 }
-// f(the kernel of that algorithm). On AMD GPUs each algorithm has its own: scalar registers that
-// are enough for one are too few for several, since common values are held for all.
+// Calls f with the algorithm's kernel. On AMD GPUs each algorithm has its own: scalar registers
+// that are enough for one are too few for several, since common values are held for all.
 template <typename Op, typename E, typename F>
 hipError_t with_packets_kernel([[maybe_unused]] ReduceAlgorithm algorithm, const F& f) {
 #if defined(MESHMEM_TARGET_IS_HIP)
@@ -76,7 +77,7 @@ __global__ void scan_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, E* de
   scan(Block(), TeamSync(handle), dest, source, count, inclusive);
 }
 
-// The elements of a unit that there are, as totals.
+// Stores a unit's elements, as totals if `wide`, else rounded to E.
 template <typename E>
 MESHMEM_DEVICE void store_total(void* to, std::size_t count, std::size_t u,
                                 const UnitTotal<E>& total, bool wide) {
@@ -115,16 +116,17 @@ constexpr bool has_op(ReduceOp op) {
   return std::is_integral<E>::value ? op <= ReduceOp::bit_xor : op <= ReduceOp::avg;
 }
 
-// f(an operation of elements Signless<E>): sums have kernels of their own, and so have averages of
-// floating-point types, which trainings take of gradients. The others are given to one.
+// Calls f with the operation, for elements Signless<E>. Sums have kernels of their own, and so have
+// averages of floating-point types, which trainings take of gradients. All others share the kernel
+// of a RuntimeOp.
 template <typename E, typename F>
 hipError_t with_op(ReduceOp op, const F& f) {
   if (!has_op<E>(op)) return hipErrorNotSupported;
-  if (op == ReduceOp::sum) return f(KnownOp<ReduceOp::sum>());
+  if (op == ReduceOp::sum) return f(StaticOp<ReduceOp::sum>());
   if constexpr (!std::is_integral<E>::value) {
-    if (op == ReduceOp::avg) return f(KnownOp<ReduceOp::avg>());
+    if (op == ReduceOp::avg) return f(StaticOp<ReduceOp::avg>());
   }
-  return f(GivenOp<Signless<E>>{op, std::is_signed<E>::value});
+  return f(RuntimeOp<Signless<E>>{op, std::is_signed<E>::value});
 }
 
 // The algorithm that by_algorithm() runs for `algorithm`: that one if the kernels for groups have
@@ -176,13 +178,13 @@ class TypedReduceLaunch {
   }
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  // Nothing where the elements do not fit.
+  // nullopt if the elements do not fit.
   std::optional<hipError_t> try_wide_lines() const {
     const ReduceAlgorithm wanted = job_.plan.algorithm;
     const bool in_one_hop = wanted == ReduceAlgorithm::one_shot_wide;
     const bool in_two_hops = wanted == ReduceAlgorithm::two_shot_wide && !job_.scatter;
     if (job_.team.team.n == 1 || (!in_one_hop && !in_two_hops)) return std::nullopt;
-    if (!job_.team.has_all()) return std::nullopt;  // SingleHop has room for no more PEs
+    if (!job_.team.has_all_slabs()) return std::nullopt;  // SingleHop has room for no more PEs
     const SingleHop hop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
     const unsigned more_threads = std::min(wanted_threads_, unsigned{kMostThreadsOfTwoShotWide});
     if (in_two_hops) {
@@ -255,7 +257,7 @@ hipError_t ReductionKernels<E>::load_all() {
   using U = Signless<E>;
   hipError_t error = load(scan_kernel<U>);
   for (const ReduceOp each : {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod}) {
-    // prod: all others
+    // prod stands for all others
     if (error != hipSuccess) break;
     error = with_op<E>(each, [](auto op) {
       using Op = decltype(op);

@@ -13,12 +13,12 @@
 namespace meshmem {
 namespace device {
 
-// Where the blocks are: that from or for PE i begins i * apart after the first. Apart by 0, all get
-// the same one.
+// Where the blocks are: the block from or for PE i begins i * spacing bytes after the first. If
+// source_spacing is 0, all PEs get the same block.
 struct Exchange {
   std::byte* dest;
   const std::byte* source;
-  std::size_t dest_apart, source_apart;
+  std::size_t dest_spacing, source_spacing;
 };
 
 // each_its_own: a block for each PE, and not the same for all.
@@ -36,10 +36,10 @@ __global__ void __launch_bounds__(kThreads)
   std::byte* const dest = exchange.dest + slice.first;
   const std::byte* const source = exchange.source + slice.first;
   const auto block_for = [&](int pe) {
-    return each_its_own ? source + static_cast<std::size_t>(pe) * exchange.source_apart : source;
+    return each_its_own ? source + static_cast<std::size_t>(pe) * exchange.source_spacing : source;
   };
   const auto block_from = [&](int pe) {
-    return dest + static_cast<std::size_t>(pe) * exchange.dest_apart;
+    return dest + static_cast<std::size_t>(pe) * exchange.dest_spacing;
   };
 
   after_earlier_kernels();
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
 
-// Bytes as the units of lines.
+// A slice's bytes as the units of lines.
 template <bool even>
 struct LinesOfBytes {
   LanePosition lane;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   const std::byte* const source = exchange.source + slice.first;
   const auto at = [&](std::size_t line) { return rows + all.lane.word_of(line) * sizeof(Bits128); };
   const auto block_from = [&](int pe) {
-    return dest + static_cast<std::size_t>(pe) * exchange.dest_apart;
+    return dest + static_cast<std::size_t>(pe) * exchange.dest_spacing;
   };
 
   const std::uint64_t epoch = next_single_hop_epoch(handle, counter);
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
 #pragma unroll
       for (int i = 0; i < kNearMembers; ++i) {
         const auto pe = static_cast<std::size_t>(peer_in(handle.team, i));
-        if (i < n) words[i] = all.load(source + pe * exchange.source_apart, line);
+        if (i < n) words[i] = all.load(source + pe * exchange.source_spacing, line);
       }
 #pragma unroll
       for (int i = 1; i < kNearMembers; ++i) {

@@ -24,7 +24,7 @@ namespace device {
 template <typename E>
 bool fits_single_unit(const TeamHandle& team, const Slices& slices, int threads) {
   const std::size_t units = units_of<E>(slices.longest<E>());
-  return team.has_all() && units <= static_cast<std::size_t>(threads) &&
+  return team.has_all_slabs() && units <= static_cast<std::size_t>(threads) &&
          units * kLineBytes <= team.space.packet_row;
 }
 
@@ -50,7 +50,7 @@ struct SingleHop {
   std::byte* from[kNearMembers];    // where lines from each PE come
   std::byte* to[kNearMembers];      // where a line goes in PE me + 1, me + 2, ...
 
-  // Bytes at most, so that the end of the last slice, which has whole grains, has 32 bits, too.
+  // The most bytes: the end of the last slice, which has whole grains, fits into 32 bits, too.
   static constexpr std::size_t kMost = 0xfffffff0;
   static_assert(kMost % Slices::grain<std::byte>() == 0);
 
@@ -58,7 +58,7 @@ struct SingleHop {
       : count(static_cast<unsigned>(slices.count)),
         each(static_cast<unsigned>(slices.each)),
         longer(static_cast<unsigned>(slices.longer)),
-        flag_step(handle.space.further(1).flags - handle.space.flags),
+        flag_step(handle.space.channel_after(1).flags - handle.space.flags),
         row_step(handle.space.rows() * rows.row),
         parity_step(handle.space.senders * rows.row),
         flags(handle.slab[handle.team.me] + handle.space.flags),
@@ -113,7 +113,7 @@ MESHMEM_DEVICE int peer_in(const TeamView& team, int i) {
 // to other multiprocessors (measured on an H200, which has 132).
 constexpr unsigned kBlocksAllowingNextKernel = 96;
 
-// Apart, so that the way past it is short.
+// A function of its own, so that the usual path is short.
 MESHMEM_DEVICE_APART std::uint64_t next_single_hop_epoch_after_wiping(const TeamHandle& handle,
                                                                       std::uint64_t epoch) {
   return epoch_after_wiping(Block(), TeamSync(handle, static_cast<int>(blockIdx.x)), epoch);
@@ -196,13 +196,13 @@ __global__ void __launch_bounds__(kThreads)
   store_unit(dest + slice.first, slice.count, u, finished(op, total, n));
 }
 
-// A reduce-scatter: the source has a block for each PE, `apart` elements after that for the one
-// before.
+// A reduce-scatter: the source has a block for each PE, `spacing` elements after the block for the
+// PE before.
 template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     scatter_single_unit_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                                const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
-                               std::size_t apart, Op op) {
+                               std::size_t spacing, Op op) {
   const unsigned channel = blockIdx.x, u = threadIdx.x;
   const int n = handle.team.n;
   const Slice slice = job.slice<E>(channel);
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int i = 0; i < kNearMembers; ++i) {
       const auto pe = static_cast<std::size_t>(peer_in(handle.team, i));
-      if (i < n) data[i] = bit_cast<std::uint64_t>(load_unit(mine + pe * apart, slice.count, u));
+      if (i < n) data[i] = bit_cast<std::uint64_t>(load_unit(mine + pe * spacing, slice.count, u));
     }
   }
   const std::uint64_t epoch = next_single_hop_epoch(handle, counter);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The same as single_unit.hpp by lines of 128 bytes (collectives/wide_lines.hpp): eight lanes have
-// a line, a lane has two units of it. Twice the data goes over a link in the same time.
+// a line, and a lane has two units of it. Twice the data goes over a link in the same time.
 // Invariant: as there. Also, the lanes of a wave that has a line stay together to the end, even
 // those without one, since they hand a line's flag around among them.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_WIDE_LINE_HPP_
@@ -25,10 +25,10 @@ template <typename E>
 bool fits_wide_lines(const TeamHandle& team, const Slices& slices, std::size_t lanes = SIZE_MAX) {
   const std::size_t units = units_of<E>(slices.longest<E>());
   const std::size_t lines = (units + kUnitsOfLine - 1) / kUnitsOfLine;
-  return team.has_all() && lines * kLanesOfLine <= lanes &&
+  return team.has_all_slabs() && lines * kLanesOfLine <= lanes &&
          lines * kWideLineBytes <= team.space.wide_row;
 }
-// The same in two hops: results come in the second half of a row.
+// The bytes before the second half of a row, where results come if there are two hops.
 inline std::size_t results_in_row(const ChannelSpace& space) {
   return space.wide_row / 2 / kWideLineBytes * kWideLineBytes;
 }
@@ -36,10 +36,10 @@ template <typename E>
 bool fits_wide_lines_in_two_hops(const TeamHandle& team, const Slices& slices) {
   const Shares shares(0, units_of<E>(slices.longest<E>()), static_cast<std::size_t>(team.team.n));
   const std::size_t lines = (shares.longest + kUnitsOfLine - 1) / kUnitsOfLine;
-  return team.has_all() && lines * kWideLineBytes <= results_in_row(team.space);
+  return team.has_all_slabs() && lines * kWideLineBytes <= results_in_row(team.space);
 }
 
-// This lane's words of a line of each PE that is awaited.
+// Waits for a line of each awaited PE, and sets `words` to this lane's words of them.
 template <typename IsAwaited>
 MESHMEM_DEVICE void await_lines(const SingleHop& job, std::size_t at, std::uint64_t epoch,
                                 const IsAwaited& is_awaited, Bits128 (&words)[kNearMembers]) {
@@ -54,7 +54,7 @@ MESHMEM_DEVICE void await_lines(const SingleHop& job, std::size_t at, std::uint6
     all = all_of_wave(mine);
   }
 }
-// The same of n PEs, asking again only for missing lines: of one hop 0.3 us less, of two 0.4 us
+// The same for n PEs, but loads only missing lines again: in one hop 0.3 us less, in two 0.4 us
 // more (256 and 512 KiB by 4 H200).
 template <typename IsAwaited>
 MESHMEM_DEVICE void await_missing_lines(const SingleHop& job, int n, std::size_t at,
@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // In two hops: each PE gets its share of the slice, combines it, and sends the result to all. A
-// lane has the same place in lines of all shares, a few if there are more lines than threads for
-// them.
+// lane has the same place in the lines of all shares. It has several lines if there are more lines
+// than threads for them.
 template <typename E>
 class LinesOfTwoHops {
  public:
@@ -150,7 +150,7 @@ class LinesOfTwoHops {
         source_(source + slice.first),
         dest_(dest + slice.first) {}
 
-  // To each PE the lines of its share.
+  // Sends each PE the lines of its share.
   MESHMEM_DEVICE_MEMBER void send_shares(std::size_t rows, std::uint64_t epoch) const {
     for_each_line(lane_, lines_, [&](std::size_t line, bool) {
       const auto peer = [&](int i) { return me_ + i < n_ ? me_ + i : me_ + i - n_; };
@@ -248,12 +248,12 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
 }
 
 // In one hop again. Here a lane may have units of several wide lines. scatters: as in
-// single_unit.hpp; otherwise `apart` is 0.
+// single_unit.hpp; otherwise `spacing` is 0.
 template <bool scatters, typename Op, typename E>
 __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
     reduce_wide_lines_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle,
                              const MESHMEM_GRID_CONSTANT SingleHop job, E* dest, const E* source,
-                             std::size_t apart, Op op) {
+                             std::size_t spacing, Op op) {
   after_earlier_kernels();
   const unsigned channel = blockIdx.x;
   const int n = handle.team.n, me = handle.team.me;
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(kMostThreadsOfTwoShotWide)
   source += slice.first;
   dest += slice.first;
   const auto load = [&](int pe, std::size_t line) {
-    return load_lane(lane, source + static_cast<std::size_t>(pe) * apart, slice.count, 0, units,
+    return load_lane(lane, source + static_cast<std::size_t>(pe) * spacing, slice.count, 0, units,
                      line)
         .words();
   };

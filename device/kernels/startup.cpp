@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for start-up: it has all kernels loaded, and tries whether PEs reach each other's device
+// For start-up: loads all kernels, and has two that try whether PEs reach each other's device
 // memory.
-// Invariant: these kernels have no module state, for there is none yet.
+// Invariant: these two use no module state, since there is none yet.
 #include "device/kernels/launch_kernel.hpp"
 
 namespace meshmem {

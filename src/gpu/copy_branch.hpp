@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies by a copy engine beside what else a call puts on its stream.
-// Invariant: they begin when what was on the stream before is over, and what is put there after
-// join() begins when they are over too. A graph that captures the stream gets nodes of their own
-// for them; else a stream of the library's has them. Used by collectives/.
+// Invariant: the copies begin when the stream's earlier work is over, and work that is put there
+// after join() begins when they are over too. In a graph that captures the stream they are nodes of
+// their own; else they are on a stream of the library's. Used by collectives/.
 #ifndef MESHMEM_GPU_COPY_BRANCH_HPP_
 #define MESHMEM_GPU_COPY_BRANCH_HPP_
 

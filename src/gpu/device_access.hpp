@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on device memory for those who may not wait for a device: what arrives for it from other
-// nodes. The transports know this interface, and nothing of HIP.
+// Work on device memory that arrives from other nodes, given by threads that may not wait for a
+// device. The transports know this interface, and nothing of HIP.
 // Invariant: submit() calls no device and waits for nothing. Copies are done in the order in which
 // they were submitted, and so are operations; a copy and an operation are done in any order.
 #ifndef MESHMEM_GPU_DEVICE_ACCESS_HPP_
@@ -23,17 +23,17 @@ struct DeviceWork {
   std::byte* there = nullptr;  // in device memory
   std::size_t bytes = 0;
 
-  // Of a write: what is to be written, in memory of take_room(). Of a read: what has been read,
-  // once it is done, until release().
+  // Of a write: the bytes to be written, in memory of take_room(). Of a read: the bytes read, from
+  // when it is done until release().
   std::byte* data = nullptr;
-  std::unique_ptr<std::byte[]> own_data;  // where data lies in no piece
+  std::unique_ptr<std::byte[]> own_data;  // the data of a write that has no pinned piece
 
   // Of an operation: an atomic of 4 or 8 bytes, or the store of 1, 2, 4 or 8 (set).
   device::AtomicOp op = device::AtomicOp::set;
   std::uint64_t operand = 0, condition = 0;
-  std::uint64_t before = 0;  // the value, once it is done
+  std::uint64_t before = 0;  // the old value, once it is done
 
-  // Release: what it did, and what it read, is seen by who sees that it is done.
+  // Stored with release: a thread that sees it by an acquire also sees what the work did and read.
   std::atomic<bool> is_done{false};
 
   bool is_operation() const { return kind == Kind::operation; }
@@ -48,11 +48,12 @@ class DeviceAccess {
   // Takes room for the data of a write of `bytes` bytes.
   virtual void take_room(DeviceWork& work, std::size_t bytes) = 0;
   virtual void submit(DeviceWork& work) = 0;
-  // The data of a read has been used.
+  // Takes back the data of a read, which has been used.
   virtual void release(DeviceWork& work) = 0;
 
   // Gives the device what has been submitted, and sees what it has done; never waits for it. Called
-  // by all who wait, without a lock. False: there was nothing to do, or another thread does it.
+  // by all threads that wait, without a lock. False: there was nothing to do, or another thread
+  // does it.
   virtual bool drive() = 0;
 };
 

@@ -5,8 +5,8 @@
 // kernels will use. Handles have opened the wrong memory, with success, in containers and where one
 // process had many. Where all slabs are in one file each PE reads the words of the next one. Then
 // the processor stores words through the mappings that it may use, and a kernel reads them.
-// Invariant: a wrong word names both PEs; one of the processor only leaves its stores to kernels.
-// The words are gone afterwards.
+// Invariant: a wrong word ends the job, with a line that names both PEs. If the processor's words
+// are wrong, kernels do its stores. The words are gone afterwards.
 #include "base/error.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_memory.hpp"
@@ -53,13 +53,12 @@ std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint
   return fmt::format(
       "the {} memory of PE {}'s device ({}) is mapped wrong on the device of PE {} ({}): "
       "{:#x} is where {:#x} should be",
-      which == kDataWord ? "data" : "sync", name_of(pe), peers_.offer(pe).bus_id,
-      name_of(peers_.me), mine().bus_id, found, word_of(pe, which));
+      which == kDataWord ? "data" : "sync", world_pe_of(pe), peers_.offer(pe).bus_id,
+      world_pe_of(peers_.me), mine().bus_id, found, word_of(pe, which));
 }
 
-// Whoever has mapped another file than the others, or at another place, finds it out or is found
-// out:
-// the PEs are a ring. More words would take a page of page tables each.
+// A PE that has mapped another file than the others, or at another place, sees a wrong word, or the
+// PE before it does. More words would take a page of page tables each.
 std::optional<std::string> DeviceMemory::read_next(const Slab& slab, int which) const {
   const int next = (peers_.me + 1) % peers_.n;
   const std::byte* place = slab.copies[static_cast<std::size_t>(next)];
@@ -121,7 +120,7 @@ void DeviceMemory::verify(hipStream_t stream) {
   finish();
 }
 
-// The driver says where it may store; on a GPU a trial has to confirm it.
+// The driver says where the processor may store; on a GPU a trial has to confirm it.
 void DeviceMemory::find_host_stores(hipStream_t stream) {
   int n = 0;
   for (int pe = 0; may_store_ && pe < peers_.n; ++pe) {

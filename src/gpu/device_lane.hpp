@@ -38,7 +38,7 @@ class DeviceLane {
   // Pinned memory for data on its way through the host; made when it is first asked for.
   static constexpr std::size_t kPieceBytes = 256 * 1024;
   std::byte* piece();
-  // Begins a copy on its stream, any way.
+  // Begins a copy on the lane's stream, in any direction.
   void begin_copy(void* to, const void* from, std::size_t bytes);
   // Copies to host memory, behind nothing else.
   void fetch(void* to, const void* from, std::size_t bytes, const char* routine);

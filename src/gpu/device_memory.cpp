@@ -86,8 +86,8 @@ std::optional<int> choose_device(const Environment& environment, int pe_of_machi
 
 }  // namespace
 
-// Whoever has failed says why and ends the job; the others wait for that, but not for ever. One
-// that is ahead may fail in the next step while others look for failures of this one.
+// A PE that has failed says why and ends the job; the others wait for that, but not for ever. A PE
+// that is ahead may fail in the next step while others still look for failures of this one.
 void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) {
   ++steps_;
   if (failure) mine().failed_step = steps_;
@@ -95,9 +95,11 @@ void DeviceMemory::agree(const std::optional<std::string>& failure, const char* 
   if (failure) fatal_message(*failure);
   for (int pe = 0; pe < peers_.n; ++pe) {
     if (peers_.offer(pe).failed_step != steps_) continue;
-    wait_until_ready(
-        [] { return false; },
-        [&] { return fmt::format("PE {}, which cannot {}, to end the job", name_of(pe), step); });
+    wait_until_ready([] { return false; },
+                     [&] {
+                       return fmt::format("PE {}, which cannot {}, to end the job", world_pe_of(pe),
+                                          step);
+                     });
   }
 }
 
@@ -133,7 +135,7 @@ bool DeviceMemory::choose(const Environment& environment, const NodePeers& peers
     if (peers_.offer(pe).present) continue;
     const std::string note =
         fmt::format("there is no device memory: {}",
-                    device ? fmt::format("PE {} has no device", name_of(pe)) : why);
+                    device ? fmt::format("PE {} has no device", world_pe_of(pe)) : why);
     if (!kDevicesAreProcessors && peers_.me == 0 && environment.device_heap_size != std::size_t{0})
       print_line(note);
     else
@@ -166,11 +168,11 @@ std::optional<std::string> DeviceMemory::differing_wish() const {
   if (mine().heap_wish == peers_.offer(0).heap_wish) return std::nullopt;
   return fmt::format(
       "MESHMEM_DEVICE_HEAP_SIZE is not the same here as in PE {}; give all PEs the same",
-      name_of(0));
+      world_pe_of(0));
 }
 
-// The bytes that the user says, or half of what is free, for each of the PEs that share the device.
-// The same on all PEs, since all compute it from the same offers.
+// The bytes that the user asks for; else half of what is free on a device, divided among the PEs
+// that share it. The same on all PEs, since all compute it from the same offers.
 std::size_t DeviceMemory::most_heap_bytes() const {
   const auto whole = [](std::size_t bytes) {
     return std::max(bytes / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
@@ -306,7 +308,7 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
     if (error != hipSuccess && kOpeningGivesAccess && leave_to_copies(pe)) error = open();
     if (error != hipSuccess) {
       return fmt::format("cannot map the memory of PE {}'s device ({}) on device {} ({}): {}",
-                         name_of(pe), peers_.offer(pe).bus_id, device_, mine().bus_id,
+                         world_pe_of(pe), peers_.offer(pe).bus_id, device_, mine().bus_id,
                          hipGetErrorString(error));
     }
   }
@@ -350,7 +352,7 @@ void DeviceMemory::agree_on_reach(const std::optional<std::string>& failure) {
     if (route_of_[static_cast<std::size_t>(pe)].for_kernels) continue;
     reaches_all = false;
     debug("device {} cannot reach the device {} of PE {}: copies only", device_,
-          peers_.offer(pe).bus_id, name_of(pe));
+          peers_.offer(pe).bus_id, world_pe_of(pe));
   }
   mine().reaches_all = reaches_all;
   mine().heap_alignment = alignment_of(data_.base);

@@ -3,9 +3,8 @@
 // The device that this PE uses, and the two slabs of its memory that all PEs of the node map.
 // *data* is the device heap, and in *sync* kernels of different PEs wait for each other. Called by
 // start-up.
-// Invariant: a failure of one PE is known to all before anyone takes the next step, so all end,
-// with its line. Host code touches no slab but through HostStores, where start-up has seen that it
-// may.
+// Invariant: all PEs learn of a failure of one before any takes the next step, so all end, with its
+// line. Host code touches no slab but through HostStores, where start-up has seen that it may.
 #ifndef MESHMEM_GPU_DEVICE_MEMORY_HPP_
 #define MESHMEM_GPU_DEVICE_MEMORY_HPP_
 
@@ -25,7 +24,7 @@
 #include "gpu/shared_range.hpp"
 
 // The steps of start-up:
-//   choose   every PE tells its device; all do with devices or all without
+//   choose   every PE tells its device; all PEs use devices, or none does
 //   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
 //            -> find the data slabs that the processor may store to
 //            where devices are processors: one file for the slabs of all PEs, which each maps once
@@ -41,7 +40,7 @@ struct DeviceOffer {
   bool uncached = false;
   bool reaches_all = false;
   bool host_heaps_mapped = false;
-  char bus_id[32] = "";            // the same device has the same in all processes
+  char bus_id[32] = "";            // of the device; the same in all processes
   std::size_t free_bytes = 0;      // before any slab was taken
   std::size_t heap_wish = 0;       // SIZE_MAX: none
   std::size_t heap_alignment = 0;  // of the data slab, where the PE maps it itself
@@ -54,7 +53,7 @@ struct DeviceOffer {
 struct NodePeers {
   int me = 0;
   int n = 0;
-  std::function<int(int index)> pe_of;  // its number in the world, for messages
+  std::function<int(int index)> pe_of;  // the world PE, for messages
   std::function<DeviceOffer&(int index)> offer;
   std::function<void(const char* step)> meet;
 };
@@ -70,9 +69,10 @@ class DeviceMemory {
   // Collective. False: no PE uses a device, since one has none or should have none. `pes_before`:
   // those of other nodes on this machine, which come first when devices are dealt out.
   bool choose(const Environment& environment, const NodePeers& peers, int pes_before);
-  // After choose() was true: the PEs of another node have none.
+  // Called after choose() returned true, if the PEs of another node use no device.
   void do_without() { device_ = -1; }
-  // The bytes that the user says, SIZE_MAX if none; and those that the heap can have on this node.
+  // The heap's bytes that the user asks for, SIZE_MAX if none; and the most that it can have on
+  // this node.
   std::size_t heap_wish() const { return peers_.offer(0).heap_wish; }
   std::size_t most_heap_bytes() const;
   // Collective, with a heap of `heap_bytes`. The stream is of the chosen device.
@@ -83,18 +83,19 @@ class DeviceMemory {
   std::string architecture() const;  // of the device, as in sm_90, gfx90a, cpu; empty without one
   const Slab& data() const { return data_; }
   const Slab& sync() const { return sync_; }
-  std::size_t heap_alignment() const;                    // of the data slabs of all PEs
-  bool all_reach_all() const { return all_reach_all_; }  // by kernels
-  // Of this node. On a GPU their kernels take turns, each for milliseconds, unless MPS runs.
+  std::size_t heap_alignment() const;                    // the least of all PEs' data slabs
+  bool all_reach_all() const { return all_reach_all_; }  // kernels reach all PEs' slabs
+  // Whether PEs of this node share a device. On a GPU their kernels then take turns, each for
+  // milliseconds, unless MPS runs.
   bool pes_share_devices() const { return pes_share_devices_; }
   const std::vector<DeviceRoute>& routes() const { return route_of_; }  // by index
-  int n_peers() const { return peers_.n; }                              // with it
+  int n_peers() const { return peers_.n; }                              // this PE included
   int my_index() const { return peers_.me; }
-  int name_of(int index) const { return peers_.pe_of(index); }  // its number in the world
+  int world_pe_of(int index) const { return peers_.pe_of(index); }
 
   // Maps what the PE with this index has shared, by the route to it.
   hipError_t map(const SharedRange& range, int index, std::byte** out);
-  // Those of the segment that map() has mapped.
+  // Unmaps what map() has mapped of the segment.
   void unmap(const DeviceSegment& segment);
 
  private:

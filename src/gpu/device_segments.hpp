@@ -27,10 +27,10 @@ struct DeviceRoute {
   // Another than this PE's own where the two devices cannot reach each other. Short, since there is
   // a route to each PE.
   std::int16_t device = 0;
-  bool for_kernels = false;  // those of this PE's own device
+  bool for_kernels = false;  // whether kernels of this PE's own device reach the memory
 };
 
-// Memory of a PE as it is known here.
+// A place in a PE's memory, as this PE reaches it.
 struct DevicePlace {
   std::byte* address = nullptr;
   int device = 0;  // both as in DeviceRoute
@@ -42,10 +42,11 @@ struct DeviceSegment {
   std::size_t bytes = 0;
   std::vector<std::byte*> copies;         // by world PE; null: far, or not mapped
   const DeviceRoute* route_of = nullptr;  // by world PE; they outlive the segment
-  // By index among the PEs that share the arena. Empty where that is their number.
+  // By index among the PEs that share the arena. Empty where the index is the world PE.
   std::vector<std::byte*> mapped;
   std::vector<SharedRange> ranges;  // the same, of registered buffers: what was mapped
-  // In all PEs, of all PEs of the node: their kernels can run a collective on it.
+  // In every PE kernels reach the copies of all PEs of the node, so they can run a collective on
+  // it.
   bool all_for_kernels = false;
   int number = 0;  // the same on all PEs; the heap has 0
 
@@ -70,9 +71,9 @@ class DeviceSegments {
   std::optional<DeviceOffset> find_offset(const void* address, std::size_t bytes);
   // Memory of the PE with this index, whatever the numbers are; nullptr: not within a segment.
   std::byte* find_mapped(int index, const DeviceOffset& place, std::size_t bytes);
-  // Of bytes that begin in a segment and do not end in it.
+  // How many of the bytes lie past the end of the segment that they begin in; nullopt: none.
   std::optional<std::size_t> bytes_past_end(const void* address, std::size_t bytes);
-  // Bytes within one segment that is so.
+  // Whether the bytes lie within one segment that is all_for_kernels.
   bool all_for_kernels(const void* address, std::size_t bytes);
 
   // Gives it the first number that is free.
@@ -91,7 +92,7 @@ class DeviceSegments {
 };
 
 // Addresses between which all symmetric device memory lies, and perhaps other memory. Empty where
-// there is none: one comparison of the hot paths, that no address passes.
+// there is none: hot paths make one comparison, which no address passes.
 struct DeviceBounds {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;

@@ -117,7 +117,7 @@ void DeviceState::close() {
   is_open_ = false;
 }
 
-// Flags stand at the first epoch, so that no number before it is one that has been reached.
+// Flags begin at the first epoch, so that no later number counts as reached.
 void DeviceState::reset_flags(int slot, int channel, int channels) {
   const device::ChannelSpace space = state_.sync_layout.space(slot, channel);
   std::vector<device::Flag> all(space.flags_of_channel() * static_cast<std::size_t>(channels));

@@ -48,7 +48,7 @@ class DeviceState {
   void update_buffers();
   // Sets up to how many bytes users' kernels reduce by one shot and by two shots.
   void limit_reductions(const device::KernelReduceLimits& limits);
-  // By which kernels reach far PEs; before publish().
+  // The ring by which kernels reach far PEs. Called before publish().
   void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }
   void publish();
 
@@ -70,8 +70,8 @@ class DeviceState {
   int device_ = -1;
   std::uint64_t first_epoch_ = 0;
   std::vector<bool> slot_was_used_;
-  std::vector<std::uintptr_t>
-      rows_;  // whose the rows of buffers_ are: its base, or 0 for a free one
+  // By row of buffers_: the base of the buffer that has it, or 0 if it is free.
+  std::vector<std::uintptr_t> rows_;
 
   // In device memory; made once a process.
   std::byte* tables_ = nullptr;

@@ -20,7 +20,7 @@
 
 namespace meshmem {
 
-// Ends a kernel that calls `routine` of the host, which for GPUs does not compile.
+// Ends a kernel that calls the host's `routine`. In code for GPUs such a call does not compile.
 inline void host_only([[maybe_unused]] const char* routine) {
 #if defined(MESHMEM_TARGET_CPU)
   hip_on_cpu::host_only(routine);
@@ -53,17 +53,17 @@ inline constexpr bool kDevicesAreAmd = true;
 inline constexpr bool kDevicesAreAmd = false;
 #endif
 
-// Memory of another device is reached once its handle is opened. To enable access to that device
-// would make a context on it: 0.4 s of start-up and 500 MiB on H200, for each device in each PE.
-// AMD's runtime has to be told.
+// Whether memory of another device is reached once its handle is opened. To enable access to that
+// device as well would make a context on it: 0.4 s of start-up and 500 MiB on H200, for each device
+// in each PE. AMD's runtime has to be told.
 #if defined(MESHMEM_TARGET_CUDA)
 inline constexpr bool kOpeningGivesAccess = true;
 #else
 inline constexpr bool kOpeningGivesAccess = false;
 #endif
 
-// Memory that this process has mapped is memory of `device` from now on, for good. Where devices
-// are processors only.
+// Makes memory that this process has mapped memory of `device`, for good. Only where devices are
+// processors.
 inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
                                          [[maybe_unused]] std::size_t bytes,
                                          [[maybe_unused]] int device) {
@@ -74,8 +74,8 @@ inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
 #endif
 }
 
-// Where a module that the program has loaded by hand has what is of that name, on the current
-// device: a hipModule_t, or CUmodule. Processors have no modules.
+// Finds the object of that name, on the current device, in a module that the program has loaded by
+// hand: a hipModule_t or CUmodule. Processors have no modules.
 inline hipError_t find_in_module([[maybe_unused]] void* module, [[maybe_unused]] const char* name,
                                  [[maybe_unused]] void** place,
                                  [[maybe_unused]] std::size_t* bytes) {
@@ -122,12 +122,12 @@ inline hipError_t make_library_stream(hipStream_t* stream) {
 #endif
 }
 
-// Whether to ask for an event may end the capture of the stream that the event was last recorded
-// on, although that was before the capture. AMD's runtime does so since 6.2, and hip_on_cpu, for
-// tests.
+// Whether querying an event may end the capture of the stream that the event was last recorded on,
+// although that was before the capture. AMD's runtime does so since 6.2, and hip_on_cpu for tests.
 inline constexpr bool kQueriesEndCaptures = kDevicesAreAmd || kDevicesAreProcessors;
 
-// A stream of the current device whose work goes before that of others, where there are such.
+// A stream of the current device whose work goes before that of others, where streams have
+// priorities.
 inline hipError_t create_urgent_stream(hipStream_t* stream) {
   int least = 0, greatest = 0;
   const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
@@ -145,8 +145,8 @@ inline constexpr bool kCopiesRunBeside = false;
 using CopyNode = void*;
 #endif
 
-// Puts a copy into the graph that captures the stream, behind what the stream has now, whose next
-// work does not wait for it until join_copy_node().
+// Puts a copy into the graph that captures the stream, behind the work that the stream has now. The
+// stream's later work waits for the copy only after join_copy_node().
 inline hipError_t add_copy_node([[maybe_unused]] hipStream_t stream, [[maybe_unused]] void* to,
                                 [[maybe_unused]] const void* from,
                                 [[maybe_unused]] std::size_t bytes,
@@ -186,7 +186,7 @@ inline hipError_t join_copy_node([[maybe_unused]] hipStream_t stream,
 }
 
 // How the processor stores into coherent memory of `device`, where `marker` lies; nullopt: it must
-// not, or nobody knows.
+// not, or it is not known whether it may.
 inline std::optional<HostPath> host_path_to([[maybe_unused]] int device,
                                             [[maybe_unused]] std::uint64_t* marker) {
 #if defined(MESHMEM_TARGET_CPU)
@@ -203,7 +203,7 @@ inline std::optional<HostPath> host_path_to([[maybe_unused]] int device,
   return std::nullopt;
 }
 
-// A line of 128 bytes that one instruction stores arrives whole in a peer's memory
+// Whether a line of 128 bytes that one instruction stores arrives whole in a peer's memory
 // (device/collectives/wide_lines.hpp).
 #if defined(MESHMEM_TARGET_CUDA)
 inline constexpr bool kHasWideLines = true;

@@ -6,8 +6,8 @@
 // Work that needs no answer is *issued* and left to the stream; fence and quiet complete it. The
 // caller waits for work that has an answer, or a source that it may reuse.
 // Invariant: the processor stores only while no stream has work, and a stream gets work only once
-// those stores have arrived; else host code touches no device memory. pending_work counts issued
-// work. Called by collectives/ and api/.
+// those stores have arrived. Host code touches device memory in no other way. pending_work counts
+// issued work. Called by collectives/ and api/.
 #ifndef MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 #define MESHMEM_GPU_DEVICE_TRANSFER_HPP_
 
@@ -38,7 +38,6 @@ class DeviceTransfer {
   // Returns when all that any thread has issued before is done; at once if nothing has been.
   void complete(const char* routine);
 
-  // A store is of 1, 2, 4, 8 or 16 bytes; up to 8 they arrive at once.
   void issue_copy(void* to, const void* from, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes, const char* routine);
   // Passes memory of the device through pinned pieces of the host: put(piece, offset, bytes) is
@@ -48,9 +47,10 @@ class DeviceTransfer {
   void copy_out(const void* from, std::size_t bytes, const Pass& put, const char* routine);
   void copy_in(void* to, std::size_t bytes, const Pass& get, const char* routine);
   void clear(void* memory, std::size_t bytes, const char* routine);  // of this device
+  // A store or a load is of 1, 2, 4, 8 or 16 bytes; up to 8 they are one access.
   void issue_store(const DevicePlace& there, const void* value, std::size_t bytes);
-  // By the processor. False: nothing is done, since it may not store there or not that much, or a
-  // stream may have work.
+  // A store by the processor. False: nothing is done, since it may not store there or not that
+  // much, or a stream may have work.
   bool try_store(std::byte* there, const void* value, std::size_t bytes);
   void load(void* value, const DevicePlace& there, std::size_t bytes, const char* routine);
   void copy_strided(const device::StridedCopy& copy, const char* routine);
@@ -64,8 +64,8 @@ class DeviceTransfer {
   using Lane = DeviceLanes::Lane;
   Lane lane() { return lanes_.take(); }
 
-  // Launches by launch(stream) on a stream of its own, and waits for the end. `what` names the
-  // work.
+  // Calls launch(stream) with a stream of its own, and waits until that work is done. `what` names
+  // the work.
   template <typename Launch>
   void run(const char* what, const Launch& launch) {
     const Lane lane_of_call = lane();
@@ -80,14 +80,14 @@ class DeviceTransfer {
   void count_issued();
   void begin(void* to, const void* from, std::size_t bytes);
   void begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes);
-  // For work that goes behind what the processor has stored.
+  // The stream, once the processor's stores have arrived.
   hipStream_t own_stream();
-  // The same, where kernels that use a place run: that stream, or one of the place's own device.
+  // The same for a kernel that uses `there`: that stream, or one of the place's own device.
   hipStream_t stream_for(const DevicePlace& there);
 
   int device_ = -1;
   hipStream_t stream_ = nullptr;
-  PendingWork on_streams_;  // what pending_work counts of this transfer
+  PendingWork on_streams_;  // the part of pending_work that is on these streams
   DeviceLanes lanes_;
   std::mutex mutex_;
   std::map<int, hipStream_t> far_streams_;  // of devices that this one cannot reach

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the library's errors of HIP's answers.
-// Invariant: the HIP runtime's own memory of the last error is left clean, so that a program that
-// asks for it sees only its own. Called wherever src/ calls HIP.
+// Turns HIP's errors into the library's.
+// Invariant: HIP's last error is left clean, so that a program that asks for it sees only its own.
+// Called wherever src/ calls HIP.
 #ifndef MESHMEM_GPU_HIP_ERROR_HPP_
 #define MESHMEM_GPU_HIP_ERROR_HPP_
 
@@ -87,8 +87,8 @@ class OnDevice {
   bool changed_ = false;
 };
 
-// While the program captures a stream in a mode that forbids this thread to wait for events and to
-// take memory, lets it: what the library does on streams of its own is no part of that graph.
+// Lets this thread wait for events and take memory while the program captures a stream in a mode
+// that forbids that. The library's work on its own streams is no part of that graph.
 class RelaxedCapture {
  public:
   RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }

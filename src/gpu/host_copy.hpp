@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device memory that waits read: a copy in host memory, made anew for each look.
+// Copies in host memory of the device memory that waits read, made anew for each look.
 // Invariant: a copy is not behind other work of the device, which may be what is waited for.
 // Called by the waits of core/.
 #ifndef MESHMEM_GPU_HOST_COPY_HPP_

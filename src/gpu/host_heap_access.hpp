@@ -13,12 +13,13 @@
 
 namespace meshmem {
 
-// Collective. Where the kernels of this PE find the host heap of each PE; empty if they do not.
+// Collective. Returns where this PE's kernels find the host heap of each PE; empty if they reach
+// none.
 std::vector<std::byte*> map_host_heaps(const std::vector<std::byte*>& heaps, std::size_t bytes,
                                        const Environment& environment, const NodePeers& peers);
 
-// All of them in one entry, where devices are processors: copies from there and to there take their
-// turn on a stream.
+// Where devices are processors: registers all host heaps as one range, so that copies from and to
+// them take their turn on a stream.
 void register_host_heaps(void* base, std::size_t bytes);
 
 }  // namespace meshmem

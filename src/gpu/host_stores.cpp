@@ -77,16 +77,16 @@ bool keeps_host_stores_in_order(std::string_view architecture, bool has_flush_re
           is_one_of({"gfx908", "gfx909", "gfx90c", "gfx95", "gfx103", "gfx11", "gfx12"}));
 }
 
-// A system call that meets memory that it may not touch says EFAULT, in both directions.
+// A system call that meets memory that it may not access fails with EFAULT, in both directions.
 bool is_accessible(std::byte* place, std::size_t bytes) {
   int pipe_ends[2];
   if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return false;
   const auto moved = static_cast<ssize_t>(bytes);
-  const bool is =
+  const bool accessible =
       ::write(pipe_ends[1], place, bytes) == moved && ::read(pipe_ends[0], place, bytes) == moved;
   ::close(pipe_ends[0]);
   ::close(pipe_ends[1]);
-  return is;
+  return accessible;
 }
 
 }  // namespace meshmem

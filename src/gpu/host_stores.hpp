@@ -17,7 +17,7 @@
 
 namespace meshmem {
 
-// Tells that stores have arrived in the memory of a device.
+// How to make sure that stores have arrived in the memory of a device.
 struct HostPath {
   std::uint64_t* marker = nullptr;     // a word there that only this process uses
   volatile unsigned* flush = nullptr;  // a register that empties the device's buffer, if any (HDP)
@@ -32,7 +32,7 @@ class HostStores {
   bool holds(const void* address, std::size_t bytes) { return find(address, bytes) != nullptr; }
   // False: nothing is done, since the memory was not added, or it is more than kMostBytes. An
   // aligned run of 1, 2, 4 or 8 bytes is one store. All that this thread has stored before,
-  // anywhere, is seen before.
+  // anywhere, is seen before it.
   bool try_store(std::byte* there, const void* value, std::size_t bytes);
   // Returns when all that any thread has stored before has arrived.
   void complete();

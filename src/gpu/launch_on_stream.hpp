@@ -18,16 +18,16 @@ bool is_captured(hipStream_t stream);
 // never with ROCm 5.2.
 bool try_call_on_stream(hipStream_t stream, void (*function)(void*), void* argument);
 
-// Where a copy of the stream's finds memory, and whether a kernel would too.
+// An end of a copy on a stream: its address, and whether kernels reach it.
 struct StreamEnd {
   void* address;
   bool for_kernels;
 };
 
-// A kernel can do it, and is no slower than a copy engine inside a graph.
+// Whether a kernel can copy, and in a graph is no slower than a copy engine.
 bool suits_kernel(const StreamEnd& to, const StreamEnd& from, std::size_t bytes);
 
-// Of 0 bytes nothing.
+// Does nothing for 0 bytes.
 void copy_on_stream(const char* routine, const StreamEnd& to, const StreamEnd& from,
                     std::size_t bytes, int device, hipStream_t stream);
 

@@ -23,15 +23,15 @@ Modules& modules() {
   return instance;
 }
 
-bool Modules::try_tell(Place place) const {
+bool Modules::try_write(Place place) const {
   const OnDevice current(device_);
   void* const there = place();
   if (there) write_for_kernels(there, &*state_, sizeof *state_);
   return there != nullptr;
 }
 
-// By the name that the compiler gives module_state (device/module.hpp).
-std::optional<std::string> Modules::try_tell_loaded(void* module) const {
+// Finds the state by the name that the compiler gives module_state (device/module.hpp).
+std::optional<std::string> Modules::try_write_loaded(void* module) const {
   constexpr const char* kState =
       kDevicesAreAmd ? "_ZN7meshmem6deviceL12module_stateE" : "_ZN7meshmem6device12module_stateE";
   const OnDevice current(device_);
@@ -59,7 +59,7 @@ std::optional<std::string> Modules::try_tell_loaded(void* module) const {
 std::optional<std::string> Modules::add_loaded(void* module) {
   const std::lock_guard lock(mutex_);
   if (!state_) return "this PE's device has no part in the job";
-  if (auto why = try_tell_loaded(module)) return why;
+  if (auto why = try_write_loaded(module)) return why;
   if (std::find(loaded_.begin(), loaded_.end(), module) != loaded_.end()) return std::nullopt;
   loaded_.push_back(module);
   if (call_for_programs_) call_for_programs_();
@@ -70,16 +70,16 @@ bool Modules::remove_loaded(void* module) {
   const std::lock_guard lock(mutex_);
   if (std::erase(loaded_, module) == 0) return false;
   const device::State state = std::exchange(*state_, device::State{});
-  (void)try_tell_loaded(module);
+  (void)try_write_loaded(module);
   *state_ = state;
   return true;
 }
 
 // A module that the program has unloaded by now is found no more.
-void Modules::tell_all() {
-  std::erase_if(loaded_, [this](void* module) { return try_tell_loaded(module).has_value(); });
+void Modules::write_all() {
+  std::erase_if(loaded_, [this](void* module) { return try_write_loaded(module).has_value(); });
   for (const Place place : places_) {
-    if (try_tell(place)) continue;
+    if (try_write(place)) continue;
     fatal("a module of device code is not on device {}: it was compiled for another kind of GPU",
           device_);
   }
@@ -89,7 +89,7 @@ void Modules::add(Place place) {
   const std::lock_guard lock(mutex_);
   places_.push_back(place);
   if (call_for_programs_ && is_of_program(place)) call_for_programs_();
-  if (state_ && !try_tell(place))
+  if (state_ && !try_write(place))
     debug("a module was loaded that HIP does not know yet; call shmemx_module_init()");
 }
 
@@ -120,12 +120,12 @@ void Modules::publish(const device::State& state, int device) {
   const std::lock_guard lock(mutex_);
   state_ = state;
   device_ = device;
-  tell_all();
+  write_all();
 }
 
 void Modules::publish_again() {
   const std::lock_guard lock(mutex_);
-  if (state_) tell_all();
+  if (state_) write_all();
 }
 
 // Kernels that come later find no job, and end with a line.
@@ -133,8 +133,8 @@ void Modules::withdraw() {
   const std::lock_guard lock(mutex_);
   if (!state_) return;
   *state_ = device::State{};
-  for (const Place place : places_) try_tell(place);
-  for (void* const module : loaded_) (void)try_tell_loaded(module);
+  for (const Place place : places_) try_write(place);
+  for (void* const module : loaded_) (void)try_write_loaded(module);
   loaded_.clear();
   state_.reset();
 }

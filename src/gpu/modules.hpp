@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The translation units of device code in this process. Each has a State of its own and a function
-// that says where; they come with the program, or with a library that it loads at any time. One
-// that the program loads by hand has no such function: its State is looked up by name.
+// that says where it is; they come with the program, or with a library that it loads at any time. A
+// module that the program loads by hand has no such function: its State is looked up by name.
 // Invariant: a module always has the last state that was published, once the device has the module.
 // Filled by static initializers, before main as well as after, so it needs nothing of the library
 // to be initialized.
@@ -25,35 +25,35 @@ class Modules {
 
   void add(Place place);
   void remove(Place place);
-  // A module that the program has loaded by hand (device_target.hpp), which is told until the state
-  // is withdrawn. Why it cannot be.
+  // Adds a module that the program has loaded by hand (device_target.hpp), which gets the state
+  // until it is withdrawn. Returns why that cannot be.
   std::optional<std::string> add_loaded(void* module);
-  // Its kernels find no job any more. False if it is not known.
+  // Removes one: its kernels find no job any more. False if it is not known.
   bool remove_loaded(void* module);
-  // To all modules, now and those that come later. Of kernels on `device`.
+  // Gives the state, for kernels on `device`, to all modules and to those that come later.
   void publish(const device::State& state, int device);
   void publish_again();
-  // Calls it when there is a module that is not the library's own: now, or later.
+  // Calls `call` when there is a module that is not the library's own: now, or later.
   void when_programs_have_kernels(std::function<void()> call);
   bool programs_have_kernels();
-  // Modules that come later are told nothing.
+  // Takes the state back from all modules. Modules that come later get none.
   void withdraw();
 
  private:
-  bool try_tell(Place place) const;
-  std::optional<std::string> try_tell_loaded(void* module) const;
+  bool try_write(Place place) const;
+  std::optional<std::string> try_write_loaded(void* module) const;
   static bool is_of_program(Place place);
-  void tell_all();
+  void write_all();
 
   std::mutex mutex_;
   std::vector<Place> places_;
-  std::vector<void*> loaded_;  // none where there is no state
+  std::vector<void*> loaded_;  // empty while there is no state
   std::optional<device::State> state_;
   int device_ = -1;
   std::function<void()> call_for_programs_;
 };
 
-// Lives for ever: modules say goodbye while the process ends.
+// Lives for ever: modules are removed while the process ends.
 Modules& modules();
 
 }  // namespace meshmem

@@ -49,9 +49,9 @@ std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap,
     data_.copies.push_back(base + pe * stride);
     sync_.copies.push_back(base + pe * stride + heap);
     check(adopt_as_device_memory(data_.copies[pe], heap, device), "take the data slab of PE {}",
-          name_of(static_cast<int>(pe)));
+          world_pe_of(static_cast<int>(pe)));
     check(adopt_as_device_memory(sync_.copies[pe], sync, device), "take the sync slab of PE {}",
-          name_of(static_cast<int>(pe)));
+          world_pe_of(static_cast<int>(pe)));
   }
   data_.base = data_.copies[me];
   data_.bytes = heap;

@@ -27,7 +27,7 @@ class ProxyRingMemory {
   device::ProxyResult* results() const { return pinned_->results; }
   // nullptr where the host cannot read it.
   const std::uint64_t* head() const;
-  // The team in this slot has members on other nodes, or not.
+  // Notes whether the team in this slot has members on other nodes.
   void note_team(int slot, bool spans_nodes);
 
  private:

@@ -115,7 +115,7 @@ void StagedAccess::finish(const Round& round) {
   }
 }
 
-// Whoever waits for a work may end its life as soon as it is done.
+// The thread that waits for a work may end its life as soon as it is done.
 void StagedAccess::finish(DeviceWork& work) {
   if (work.kind == DeviceWork::Kind::write && !work.own_data)
     give_back(std::exchange(work.data, nullptr));
@@ -123,8 +123,9 @@ void StagedAccess::finish(DeviceWork& work) {
   work.is_done.store(true, std::memory_order_release);
 }
 
-// The processor's, where it may store, while there is no copy that they would overtake. Operations
-// stay the device's own: nobody says here whether a set word is one of atomics.
+// Does writes by the processor's stores, where it may store, while there is no copy that they would
+// overtake. Operations stay the device's own: it is not known here whether a set word is used by
+// atomics.
 bool StagedAccess::store_writes() {
   Lane& lane = copies_;
   while (lane.begun == lane.ended && !lane.waiting.empty()) {

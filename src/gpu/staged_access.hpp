@@ -3,9 +3,9 @@
 // DeviceAccess by pinned host memory: pieces that a copy engine writes and reads while others are
 // on the network, and pages of operations that a small kernel executes. Small writes are stores of
 // the processor where it may (HostStores).
-// Invariant: two streams of high priority and nothing else, so no kernel of the program is waited
-// for, and none waits that finds room on the device. Operations are the device's own, at system
-// scope: atomic with those of its running kernels. One object a process.
+// Invariant: uses two streams of high priority and nothing else. So it waits for no kernel of the
+// program, and its own kernel runs as soon as it finds room on the device. Operations are the
+// device's own, at system scope: atomic with those of its running kernels. One object a process.
 #ifndef MESHMEM_GPU_STAGED_ACCESS_HPP_
 #define MESHMEM_GPU_STAGED_ACCESS_HPP_
 
@@ -35,7 +35,7 @@ class StagedAccess : public DeviceAccess {
   static constexpr int kMostForWrites = 4;     // that wait for their turn; the others serve reads
   static constexpr std::size_t kSmall = 4096;  // writes up to here share a piece
   static constexpr int kOperationsOfPage = 256;
-  static constexpr int kRounds = 2;  // of each stream that are under way at once
+  static constexpr int kRounds = 2;  // of a stream that may be under way at once
 
   // The work that a stream has been given at once; it is done when the event is reached.
   struct Round {
@@ -70,11 +70,11 @@ class StagedAccess : public DeviceAccess {
   int device_ = -1;
   std::atomic<std::size_t> n_open_{0};  // submitted, and not done
 
-  std::mutex mutex_;  // of what is submitted, and the pieces
+  std::mutex mutex_;  // guards submitted_ and free_pieces_
   std::vector<DeviceWork*> submitted_;
   std::vector<std::byte*> free_pieces_;
 
-  std::mutex turn_;  // of the one who drives
+  std::mutex turn_;  // of the thread that drives
   bool has_streams_ = false;
   std::vector<DeviceWork*> taken_, stored_;
   Lane copies_, operations_;

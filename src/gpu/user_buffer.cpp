@@ -20,15 +20,15 @@ std::byte* try_map(DeviceMemory& memory, const SharedRange& range, int index) {
   std::byte* copy = nullptr;
   const hipError_t error = memory.map(range, index, &copy);
   if (error == hipSuccess) return copy;
-  debug("the buffer of PE {} cannot be mapped here: {}", memory.name_of(index),
+  debug("the buffer of PE {} cannot be mapped here: {}", memory.world_pe_of(index),
         hipGetErrorString(error));
   return nullptr;
 }
 
 }  // namespace
 
-// Pinned memory of the host has an address there; memory that no device has, a negative device or
-// none. (devicePointer tells of the device that is current in this thread, which may be another.)
+// Pinned host memory has a hostPointer. For memory of no device the query fails or gives a negative
+// device. (devicePointer tells of the device that is current in this thread, which may be another.)
 bool is_device_memory(const void* address) {
   if constexpr (kDevicesAreProcessors) return false;
   hipPointerAttribute_t attributes{};

@@ -13,17 +13,18 @@
 
 namespace meshmem {
 
-// Of any device, by any allocation: the processor cannot read it. Where devices are processors
-// there is none. Asks the driver.
+// Whether the address is in memory of a device, allocated in any way, which the processor cannot
+// read. False where devices are processors. Asks the driver.
 bool is_device_memory(const void* address);
 
-// Whether other processes can map it: it is not of this device, or cannot be given to them.
+// Whether other processes can map it. unknown: it is not of this device, or sharing has failed.
+// impossible: the driver does not share it.
 enum class Sharing { unknown, possible, impossible };
 Sharing share_user_buffer(const DeviceMemory& memory, void* address, std::size_t bytes,
                           SharedRange* out);
 
 // The buffers of the PEs that share the arena, one range each by their index, as this PE finds
-// them: nullptr in `mapped` for those that cannot be mapped. DeviceMemory::unmap() ends it.
+// them: nullptr in `mapped` for those that cannot be mapped. DeviceMemory::unmap() undoes it.
 DeviceSegment map_user_buffers(DeviceMemory& memory, void* address, std::size_t bytes,
                                const std::vector<SharedRange>& ranges);
 

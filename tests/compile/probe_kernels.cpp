@@ -171,7 +171,7 @@ extern "C" __global__ void both_ring_step_block(Data* to, Data* also, const Data
                                                 const Data* own, std::size_t n) {
   const Workers workers{Block()};
   await_by_waves(Block(), TeamSync(0, 1), 2, 3, 3);
-  combine_run(KnownOp<ReduceOp::sum>(), workers, to, also, in, own, n, 1);
+  combine_run(StaticOp<ReduceOp::sum>(), workers, to, also, in, own, n, 1);
   announce(workers, Block(), TeamSync(0, 1), 2, 3, 4);
 }
 extern "C" __global__ void get_g_thread(Word* to, const Word* source, int pe) {

@@ -8,8 +8,8 @@
 namespace meshmem {
 namespace device {
 
-using Sum = KnownOp<ReduceOp::sum>;
-using Any = GivenOp<float>;
+using Sum = StaticOp<ReduceOp::sum>;
+using Any = RuntimeOp<float>;
 
 hipError_t load_probes() {
   hipError_t loaded = load_packets_kernels<Sum, float>();

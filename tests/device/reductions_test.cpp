@@ -116,7 +116,7 @@ template <device::ReduceOp op, typename E>
 __global__ void sliced_kernel(shmem_team_t team, Sliced job, E* dest, const E* source) {
   const auto channel = static_cast<int>(blockIdx.x);
   const device::Slice slice = device::slice_of<E>(job.count, channel, static_cast<int>(gridDim.x));
-  device::reduce_by_any(device::KnownOp<op>(), job.algorithm, device::Block(),
+  device::reduce_by_any(device::StaticOp<op>(), job.algorithm, device::Block(),
                         device::TeamSync(device::slot_of(team), channel), dest + slice.first,
                         source + slice.first, slice.count);
 }

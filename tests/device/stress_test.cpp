@@ -150,7 +150,7 @@ __device__ void run_sum(const Round& r) {
 // By an algorithm that is given.
 template <typename Group>
 __device__ __attribute__((noinline)) void call_sum_by(const Round& r, const Group& group) {
-  device::reduce_by_any(device::KnownOp<device::ReduceOp::sum>(),
+  device::reduce_by_any(device::StaticOp<device::ReduceOp::sum>(),
                         static_cast<device::ReduceAlgorithm>(r.number % 5), group,
                         device::TeamSync(r.team), r.memory.dest, r.memory.source, r.n);
 }

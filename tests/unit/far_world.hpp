@@ -73,7 +73,7 @@ class FarWorld {
   }
 
  private:
-  DeviceMemory slab_ = zeroed(SyncLayout::of(1, false).space(0).further(1).packets);
+  DeviceMemory slab_ = zeroed(SyncLayout::of(1, false).space(0).channel_after(1).packets);
   alignas(64) std::byte mine_[kBytes] = {};
   alignas(64) std::byte far_[kBytes] = {};
   State state_;

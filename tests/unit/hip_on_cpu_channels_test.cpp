@@ -42,7 +42,7 @@ __global__ void sum_slices(const State* state, SlicedSum sum, Word* dest, const 
   state_of_thread = state;
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slice_of<Word>(sum.count, channel, static_cast<int>(gridDim.x));
-  reduce_by_any(KnownOp<ReduceOp::sum>(), sum.algorithm, Block(), TeamSync(sum.slot, channel),
+  reduce_by_any(StaticOp<ReduceOp::sum>(), sum.algorithm, Block(), TeamSync(sum.slot, channel),
                 dest + slice.first, source + slice.first, slice.count);
 }
 

@@ -89,11 +89,11 @@ void run(const Group& group, const Step& step, Buffers at) {
       reduce<ReduceOp::bit_xor>(group, sync, dest, source, step.count);
       break;
     case Kind::sum_by:
-      reduce_by_any(KnownOp<ReduceOp::sum>(), step.algorithm, group, sync, dest, source,
+      reduce_by_any(StaticOp<ReduceOp::sum>(), step.algorithm, group, sync, dest, source,
                     step.count);
       break;
     case Kind::avg_by:
-      reduce_by_any(KnownOp<ReduceOp::avg>(), step.algorithm, group, sync, dest, source,
+      reduce_by_any(StaticOp<ReduceOp::avg>(), step.algorithm, group, sync, dest, source,
                     step.count);
       break;
     case Kind::scatter:

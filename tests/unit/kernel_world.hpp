@@ -58,7 +58,7 @@ class World {
     layout.channels = kTestChannels;
     const std::size_t slab_bytes = slabs == Slabs::everything
                                        ? layout.total_bytes()
-                                       : layout.space(kWorldSlot).further(1).packets;
+                                       : layout.space(kWorldSlot).channel_after(1).packets;
     for (int pe = 0; pe < n; ++pe) {
       heaps_.push_back(zeroed(kHeapBytes));
       slabs_.push_back(zeroed(slab_bytes));
