@@ -206,4 +206,18 @@ TEST(HipLanesDeathTest, EndKernelsThatNeverMeet) {
   EXPECT_DEATH(run(4), ended(".* names lanes that do not come to it", "0"));
 }
 
+__global__ void call_by_last_lane() {
+  if (threadIdx.x == blockDim.x - 1) hip_on_cpu::note_call_of_wave("of_a_wave");
+}
+
+TEST(HipLanesDeathTest, EndsKernelsWhereSomeLanesDoNotCallARoutineOfTheWave) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [](unsigned threads) {
+    hipLaunchKernelGGL(call_by_last_lane, 1, threads, 0, nullptr);
+    static_cast<void>(hipDeviceSynchronize());
+  };
+  for (const unsigned threads : {2u, 64u, 128u, 1024u})
+    EXPECT_DEATH(run(threads), "of_a_wave.* this thread did not make it") << threads << " threads";
+}
+
 }  // namespace

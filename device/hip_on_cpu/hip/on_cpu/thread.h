@@ -7,6 +7,13 @@
 
 #include "hip/hip_runtime_api.h"
 
+// The library and a program's kernels have to be compiled alike: MESHMEM_CPU_WAVE in CMake.
+#ifndef HIP_ON_CPU_WAVE
+#define HIP_ON_CPU_WAVE 32
+#endif
+inline constexpr int warpSize = HIP_ON_CPU_WAVE;
+static_assert(warpSize == 32 || warpSize == 64, "a wave has 32 or 64 lanes");
+
 namespace hip_on_cpu {
 class BlockRunner;  // the library's own
 }
@@ -54,7 +61,7 @@ struct ThreadState {
 // the block ends.
 inline void note_call_of_wave(const char* routine) {
   current_thread->of_wave.add(routine);
-  current_thread->block->waves_with_calls |= 1u << current_thread->rank / 32;
+  current_thread->block->waves_with_calls |= 1u << current_thread->rank / warpSize;
 }
 inline void note_call_of_block(const char* routine) {
   current_thread->of_block.add(routine);
@@ -115,13 +122,6 @@ extern __thread dim3 gridDim __attribute__((tls_model("initial-exec"), visibilit
 #define hipGridDim_x gridDim.x
 #define hipGridDim_y gridDim.y
 #define hipGridDim_z gridDim.z
-
-// The library and a program's kernels have to be compiled alike: MESHMEM_CPU_WAVE in CMake.
-#ifndef HIP_ON_CPU_WAVE
-#define HIP_ON_CPU_WAVE 32
-#endif
-inline constexpr int warpSize = HIP_ON_CPU_WAVE;
-static_assert(warpSize == 32 || warpSize == 64, "a wave has 32 or 64 lanes");
 
 inline void __syncthreads() { hip_on_cpu::block_barrier(); }
 inline int __syncthreads_count(int predicate) {
