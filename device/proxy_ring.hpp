@@ -40,7 +40,7 @@ static_assert(static_cast<int>(CollectiveKind::exscan) < 1 << kCollectiveKindBit
               "a kind has no room in the detail");
 // Set in `pe` beside the team's slot if a stream asks for the collective, so that no group of a
 // kernel waits.
-constexpr std::uint32_t kOfStream = std::uint32_t{1} << 31;
+constexpr std::uint32_t kFromStream = std::uint32_t{1} << 31;
 // The words of a collective: dest, source, count of elements, root or first stride, second stride,
 // bytes of an element. Of an alltoallv: dest, source, dest_nelems, dest_displs, source_nelems,
 // source_displs; its length is the bytes of an element. The word after these is the number of the

@@ -142,7 +142,7 @@ void fill(hipDeviceProp_t& p, int device) {
   p = {};
   std::snprintf(p.name, sizeof(p.name), "meshmem CPU device");
   std::snprintf(p.gcnArchName, sizeof(p.gcnArchName), "cpu");
-  p.totalGlobalMem = memory_of_device();
+  p.totalGlobalMem = device_memory_bytes();
   p.sharedMemPerBlock = kSharedMemoryPerBlock;
   p.warpSize = warpSize;
   p.maxThreadsPerBlock = kMaxThreadsPerBlock;
@@ -212,7 +212,7 @@ bool has_large_bar() {
   static const bool has = is_set("MESHMEM_CPU_LARGE_BAR", false);
   return has;
 }
-std::size_t memory_of_device() { return share_of(kAllMemory); }
+std::size_t device_memory_bytes() { return share_of(kAllMemory); }
 std::size_t free_memory_of_device() { return share_of("MemAvailable:"); }
 
 }  // namespace hip_on_cpu
@@ -326,7 +326,7 @@ hipError_t hipMemGetInfo(std::size_t* available, std::size_t* total) {
   const hipError_t error = check_device(total, current_device());
   if (error != hipSuccess || available == nullptr)
     return remember(error == hipSuccess ? hipErrorInvalidValue : error);
-  *total = memory_of_device();
+  *total = device_memory_bytes();
   *available = std::min(*total, free_memory_of_device());
   return hipSuccess;
 }

@@ -185,7 +185,7 @@ int report_mistakes() {
 // Returns the exit status: 1 if a check is bad.
 int run_doctor(const std::string& root, bool as_json) {
   const doctor::Machine machine(root, MESHMEM_TARGET);
-  if (names_launcher(environ, std::getenv)) return doctor::run_as_job(machine, as_json);
+  if (is_started_by_launcher(environ, std::getenv)) return doctor::run_as_job(machine, as_json);
   const doctor::Checks checks = check_all(machine);
   const std::string text = as_json ? json_of(checks) : table_of(checks);
   std::fputs(text.c_str(), stdout);

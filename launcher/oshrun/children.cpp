@@ -104,7 +104,7 @@ rlimit raise_file_limit(int pes) {
   rlimit limit{};
   check(::getrlimit(RLIMIT_NOFILE, &limit), "read the limit of open files");
   const rlim_t needed = kOwnFiles + kFilesOfPe * static_cast<rlim_t>(pes);
-  const std::size_t allowed = allow_descriptors(needed);
+  const std::size_t allowed = raise_descriptor_limit(needed);
   if (allowed < needed) {
     give_up(
         "cannot start {} PEs: oshrun needs {} open files for that and may have {}; raise the limit "

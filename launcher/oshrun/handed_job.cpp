@@ -75,7 +75,7 @@ JobRecord::JobRecord() {
   for (const in6_addr& address : addresses_of_machine("", kMostAddresses))
     (addresses += "/") += text_of_address(address);
   if (!listener.is_open() || addresses.empty()) return;
-  end_at_silence(listener.get(), kMostSilence);  // its connections inherit that
+  close_after_silence(listener.get(), kMostSilence);  // its connections inherit that
   listener_ = std::move(listener);
   ::setenv(kJobRecordVariable, fmt::format("{}/{}{}", secret_, port, addresses).c_str(), 1);
 }

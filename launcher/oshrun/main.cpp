@@ -81,7 +81,7 @@ ServedJob start_server_on_roomy_stack(const ServerPlan& plan, EventPipe& events)
 }
 
 int run(int argc, char** argv) {
-  if (const auto why = refuse_foreign_environment()) refuse("{}", *why);
+  if (const auto why = reason_to_refuse_environment()) refuse("{}", *why);
   std::optional<Options> options = parse_options(argc, argv);
   if (!options) return 0;
   if (options->status_of) {

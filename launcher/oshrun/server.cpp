@@ -151,7 +151,7 @@ std::string join(const Items& items, const char* separator) {
 
 void check_pmix(int status, const char* doing) {
   if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
-  if (const auto obstacle = find_lack_of_network())
+  if (const auto obstacle = why_no_network())
     give_up("cannot start the PMIx server: {}", *obstacle);
   give_up("PMIx cannot {}: {} (SHMEM_DEBUG=1 shows what it says)", doing,
           PMIx_Error_string(status));
@@ -232,7 +232,7 @@ std::vector<std::string> register_pe(const pmix_proc_t& pe, EventPipe& events) {
 }  // namespace
 
 ServedJob start_server(const ServerPlan& plan, EventPipe& events) {
-  if (auto obstacle = find_lack_of_room(plan.scratch_path, kRoomOfServer, "TMPDIR"))
+  if (auto obstacle = why_no_room(plan.scratch_path, kRoomOfServer, "TMPDIR"))
     give_up("cannot start the PMIx server: {}", *obstacle);
   send_complaints_nowhere();
   const QuietPmix quiet;

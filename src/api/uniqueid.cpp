@@ -36,7 +36,7 @@ std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
   if (!id) return "there is no unique id";
   if (rank < 0 || rank >= nranks)
     return fmt::format("rank {} of {} is not from 0 to the number of ranks less 1", rank, nranks);
-  if (auto error = refuse_foreign_environment()) return error;
+  if (auto error = reason_to_refuse_environment()) return error;
   UniqueIdBytes bytes;
   std::copy(std::begin(id->bytes), std::end(id->bytes), bytes.begin());
   return take_place(bytes, rank, nranks);
@@ -68,7 +68,7 @@ std::optional<UniqueId> broadcast_unique_id(const char* routine,
 
 int start_by_mpi_comm(const void* communicator) {
   constexpr const char* kRoutine = "shmemx_init_mpi_comm";
-  if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
+  if (const auto error = reason_to_refuse_environment()) return refuse(kRoutine, *error);
   const auto found = find_mpi_communicator(communicator);
   if (const auto* error = std::get_if<std::string>(&found)) return refuse(kRoutine, *error);
   const auto& ranks = std::get<MpiCommunicator>(found);
@@ -86,7 +86,7 @@ int start_by_mpi_comm(const void* communicator) {
 
 MESHMEM_EXTENSION_ENTRY(int, get_uniqueid, (shmemx_uniqueid_t * id)) {
   constexpr const char* kRoutine = "shmemx_get_uniqueid";
-  if (const auto error = refuse_foreign_environment()) return refuse(kRoutine, *error);
+  if (const auto error = reason_to_refuse_environment()) return refuse(kRoutine, *error);
   const auto made = get_unique_id();
   if (const auto* error = std::get_if<std::string>(&made)) return refuse(kRoutine, *error);
   const UniqueIdBytes bytes = pack_unique_id(std::get<UniqueId>(made));

@@ -69,7 +69,7 @@ void set_identity(int pe) {
   process_of_pe = getpid();
 }
 void set_abort_job(AbortJob abort_job) { abort_job_of_launcher = abort_job; }
-void set_last_words(void (*say)()) { last_words = say; }
+void set_before_job_ends(void (*say)()) { last_words = say; }
 void enable_debug(bool enabled) { debug_is_on = enabled; }
 bool debug_enabled() { return debug_is_on; }
 
@@ -122,7 +122,7 @@ void print_line_with_place(std::string_view message) {
   say_the_unsaid();
 }
 
-void leave_word_to_others() {
+void wait_for_others_to_report() {
   timespec left{3, 0};  // Open MPI takes one second
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }

@@ -25,7 +25,7 @@ void set_abort_job(AbortJob abort_job);
 
 // Sets a function that is called once, before a job ends on an error. It prints what is left of a
 // trace. nullptr: none.
-void set_last_words(void (*say)());
+void set_before_job_ends(void (*say)());
 
 // "meshmem: PE 3 (host a, pid 77): <message>"
 void print_line(std::string_view message);
@@ -35,7 +35,7 @@ void print_line_with_place(std::string_view message);
 
 // Waits three seconds, in which the launcher usually ends this process. Called before a message
 // whose cause another PE has most likely printed already.
-void leave_word_to_others();
+void wait_for_others_to_report();
 
 // Prints the text as it is, to where messages go.
 void print_text(std::string_view text);

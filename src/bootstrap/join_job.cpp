@@ -52,7 +52,7 @@ void compare_with_oshrun() {
 void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
   const auto variables = launcher_without_server(get_env);
   if (!variables && may_stand_alone) return;
-  if (const auto obstacle = find_lack_of_network())
+  if (const auto obstacle = why_no_network())
     fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
   if (variables) {
     fatal(
@@ -64,7 +64,7 @@ void check_stands_alone(bool may_stand_alone, const std::string& refusal) {
         refusal);
 }
 
-bool has_launcher() { return names_launcher(environ, get_env); }
+bool has_launcher() { return is_started_by_launcher(environ, get_env); }
 
 // This process's id: the first call opens the meeting point. Called under id_mutex.
 std::variant<UniqueId, std::string> meeting_point() {

@@ -38,7 +38,8 @@ std::atomic<bool> others_may_be_in_a_fence{false};  // PEs of other nodes; see a
 // line, and the others wait before they print theirs.
 void let_first_pe_report() {
   const std::vector<int>& pes = joined_job().node_pes;
-  if (!pes.empty() && pes.front() != static_cast<int>(this_process.rank)) leave_word_to_others();
+  if (!pes.empty() && pes.front() != static_cast<int>(this_process.rank))
+    wait_for_others_to_report();
 }
 
 void check_pmix(pmix_status_t status, const char* what) {
@@ -313,7 +314,7 @@ std::string PmixClient::lookup(int pe, std::string_view key) {
 }  // namespace
 
 PmixAnswer connect_by_pmix(Job& job, double timeout_seconds) {
-  if (const auto obstacle = find_lack_of_files(kFilesOfPmix))
+  if (const auto obstacle = why_too_few_files(kFilesOfPmix))
     fatal("cannot connect to the launcher's PMIx server: {}", *obstacle);
   const FirstAnswers answers = ask_launcher(job, timeout_seconds);
   if (answers.of_init != PMIX_SUCCESS) {

@@ -76,7 +76,7 @@ void set_up_connection(int fd) {
   constexpr int kMostSilence = 20;  // seconds
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  end_at_silence(fd, kMostSilence);
+  close_after_silence(fd, kMostSilence);
   keep_from_children(fd);
 }
 

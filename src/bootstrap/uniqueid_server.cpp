@@ -235,7 +235,7 @@ void MeetingPoint::welcome(Guest& guest, BodyReader body) {
   if (n_pes_ == 0) {
     n_pes_ = n_pes;
     pes_.resize(n_pes);
-    allow_descriptors(n_pes);
+    raise_descriptor_limit(n_pes);
   }
   if (n_pes != n_pes_) {
     end_job(1, fmt::format("PE {} ({}) says that there are {} PEs, where others say {}", pe,

@@ -75,7 +75,7 @@ std::string fault_of_file(const std::string& path) {
   return about.st_size > kMostBytesOfTable ? "more than 1 MiB" : "";
 }
 
-std::uint64_t hash_of_plans(const Environment& environment) {
+std::uint64_t hash_of_shared_settings(const Environment& environment) {
   const std::string text =
       fmt::format("{} {} {} {} {} {} {} {}", name_of(environment.reduce_algorithm),
                   environment.reduce_ring_min_bytes.value_or(SIZE_MAX),
@@ -133,13 +133,13 @@ std::optional<std::string> read_tuning_file(const std::string& path, std::string
 
 std::optional<std::string> difference_of(const Settings& settings, const Settings& first,
                                          const std::string& where) {
-  const bool heap_matters = settings.heap_is_asked_for != 0 || first.heap_is_asked_for != 0;
+  const bool heap_matters = settings.heap_size_is_set != 0 || first.heap_size_is_set != 0;
   if (heap_matters && settings.heap_bytes != first.heap_bytes)
     return fmt::format("SHMEM_SYMMETRIC_SIZE makes the heap {} bytes here but {} bytes in {}",
                        settings.heap_bytes, first.heap_bytes, where);
   if (settings.tuning != first.tuning)
     return fmt::format("MESHMEM_TUNING names another table here than in {}", where);
-  if (settings.plans != first.plans)
+  if (settings.shared_settings != first.shared_settings)
     return fmt::format(
         "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
         "MESHMEM_COPY_MIN_BYTES, MESHMEM_CPU_WIDE_KERNELS, MESHMEM_DETERMINISTIC, MESHMEM_CHECK or "
@@ -167,9 +167,9 @@ void tell_settings(DirectoryEntry& mine, const ArenaLayout& layout, const Enviro
                    const std::string& tuning) {
   const bool asks = environment.symmetric_size > 0;
   mine.settings = {.heap_bytes = asks ? heap_bytes(environment, 1) : layout.heap_bytes,
-                   .heap_is_asked_for = asks ? 1u : 0u,
+                   .heap_size_is_set = asks ? 1u : 0u,
                    .tuning = tuning.empty() ? 0 : std::hash<std::string>()(tuning),
-                   .plans = hash_of_plans(environment)};
+                   .shared_settings = hash_of_shared_settings(environment)};
   mine.is_checked = memory_checker() != MemoryChecker::none;
 }
 

@@ -24,7 +24,7 @@ NodeCard card_of(const Nodes& nodes, int first_pe, bool speaks = true) {
   NodeCard card;
   const std::string text = lookup(first_pe, kCardKey);
   if (const std::string build = build_of_card(text); build != build_name()) {
-    if (!speaks) leave_word_to_others();
+    if (!speaks) wait_for_others_to_report();
     fatal_message(other_build_line(first_pe, build));
   }
   if (const auto error = unpack_card(text, nodes.n_pes(), card))

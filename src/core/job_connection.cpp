@@ -60,7 +60,7 @@ void JobConnection::choose_network(NetworkKind wanted) {
   const int far_pes = n_pes_ - static_cast<int>(joined_job().node_pes.size());
   uses_network_ = far_pes != 0;
   if (uses_network_ && wanted == NetworkKind::none) {
-    if (me_ != 0) leave_word_to_others();
+    if (me_ != 0) wait_for_others_to_report();
     fatal(
         "{} of the {} PEs are on other machines, which MESHMEM_NETWORK=none does not reach; unset "
         "it, or start all PEs on one machine",

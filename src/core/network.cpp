@@ -59,7 +59,7 @@ void Network::open_wire(const Environment& environment, bool on_one_machine, boo
                              .last_port = environment.tcp_port_range.last},
                             &error);
   if (made.wire == nullptr) {
-    if (!is_first) leave_word_to_others();
+    if (!is_first) wait_for_others_to_report();
     fatal("no network {}: {}", name_of(made.kind), error);
   }
   debug("the job takes the network {}: {}", name_of(made.kind), made.why);
@@ -77,7 +77,7 @@ void Network::admit_only(const std::vector<MachineAddresses>& others, double sta
 void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const NodeFacts& facts) {
   nodes_ = &nodes;
   const auto far_pes = static_cast<std::size_t>(nodes.n_pes() - memory.n());
-  const std::size_t descriptors = allow_descriptors(far_pes);  // each may connect
+  const std::size_t descriptors = raise_descriptor_limit(far_pes);  // each may connect
   if (descriptors < far_pes)
     debug("{} PEs of other machines may connect, and {} descriptors are allowed", far_pes,
           descriptors);

@@ -69,7 +69,7 @@ void NodeMemory::require_build(const std::string& told_by_first) const {
   if (build == build_name()) return;
   for (int i = 1; i < index_; ++i) {
     if (build_of(lookup(pes_[static_cast<std::size_t>(i)], kArenaKey)) == build) continue;
-    leave_word_to_others();
+    wait_for_others_to_report();
     break;
   }
   fatal_message(other_build_line(pes_.front(), build));

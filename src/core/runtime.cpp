@@ -84,7 +84,7 @@ std::optional<std::string> Runtime::enter() {
 }
 
 std::optional<std::string> Runtime::read_settings(NamesOf names) {
-  if (auto error = refuse_foreign_environment()) return error;
+  if (auto error = reason_to_refuse_environment()) return error;
   if (auto error = parse_environment(
           environment_, [](const char* name) { return std::getenv(name); }, names))
     return error;
@@ -139,8 +139,8 @@ void Runtime::abandon() {
 // 0's node says it at once; the first PE of another node says it if it still lives seconds later.
 void Runtime::end_unfinished() {
   std::fflush(nullptr);  // the program's output, which exit() would write after this
-  const bool is_first = !job_.memory().arena().header().names_leaver.exchange(true);
-  if (!is_first || !job_.nodes().is_near(0)) leave_word_to_others();
+  const bool is_first = !job_.memory().arena().header().reports_unfinished_exit.exchange(true);
+  if (!is_first || !job_.nodes().is_near(0)) wait_for_others_to_report();
   if (is_first)
     print_line(
         "the program has ended without shmem_finalize; call it on every PE before main returns");

@@ -45,7 +45,7 @@ struct Team {
   std::uint64_t stream_calls = 0;
   // The same members again, for collectives that kernels ask the host for, which are numbered apart
   // from those of the program. Null where there is one node.
-  std::unique_ptr<Team> of_kernels;
+  std::unique_ptr<Team> twin_for_kernels;
   // A kernel waits for the call. It may fill its device, so that no other kernel starts there.
   bool kernel_waits = false;
   // Behind the team's newest collective on a stream that was not captured; null: there was none.

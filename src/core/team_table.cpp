@@ -33,7 +33,7 @@ std::vector<int> pes_with_number_of(int me, const std::vector<int>& pes, const N
 
 std::uint64_t highest_of(const Team& team) {
   const std::uint64_t highest = std::max(team.node.sequence, team.stream_calls);
-  return team.of_kernels ? std::max(highest, highest_of(*team.of_kernels)) : highest;
+  return team.twin_for_kernels ? std::max(highest, highest_of(*team.twin_for_kernels)) : highest;
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ Team& TeamTable::add(std::vector<int> pes, int slot, std::uint64_t start_sequenc
                      const shmem_team_config_t& config) {
   auto team = make(pes, slot, start_sequence);
   if (!team->is_on_one_node())
-    team->of_kernels = make(std::move(pes), slot + kMaxTeams, start_sequence);
+    team->twin_for_kernels = make(std::move(pes), slot + kMaxTeams, start_sequence);
   team->config = config;
   const std::lock_guard lock(mutex_);
   return *(teams_[slot] = std::move(team));

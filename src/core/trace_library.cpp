@@ -115,7 +115,7 @@ std::optional<std::string> open_trace(const char* routine, int thread_level,
                .has_kernels = modules().programs_have_kernels(),
                .print_line = print_line,
                .fail = fatal_message,
-               .await_ends_of_others = await_ends_of_others,
+               .wait_for_other_processes = wait_for_other_processes,
                .is_team = is_team,
                .return_address_text = return_address_text,
                .note_work = &note_work,
@@ -128,7 +128,7 @@ std::optional<std::string> open_trace(const char* routine, int thread_level,
   library.open(job, error);
   if (!error.empty()) return error;
   library.is_open = true;
-  set_last_words(library.leave);
+  set_before_job_ends(library.leave);
   return std::nullopt;
 }
 
@@ -136,7 +136,7 @@ void close_trace() {
   if (!library.is_open) return;
   library.close();
   library.is_open = false;
-  set_last_words(nullptr);
+  set_before_job_ends(nullptr);
 }
 
 }  // namespace meshmem

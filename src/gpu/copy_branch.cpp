@@ -86,7 +86,7 @@ hipError_t CopyBranch::fork() {
 }
 
 hipError_t CopyBranch::begin(void* to, const void* from, std::size_t bytes) {
-  if (!kCopiesRunBeside) return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_);
+  if (!kHasCopyEngines) return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream_);
   if (is_captured(stream_)) return add_copy_node(stream_, to, from, bytes, &nodes_.emplace_back());
   if (!side_)
     if (const hipError_t error = fork()) return error;

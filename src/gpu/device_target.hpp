@@ -138,10 +138,10 @@ inline hipError_t create_urgent_stream(hipStream_t* stream) {
 // A copy engine runs beside kernels, and carries more from GPU to GPU than their stores. AMD GPUs
 // have such engines too; what they carry between GPUs was never measured.
 #if defined(MESHMEM_TARGET_CUDA)
-inline constexpr bool kCopiesRunBeside = true;
+inline constexpr bool kHasCopyEngines = true;
 using CopyNode = cudaGraphNode_t;
 #else
-inline constexpr bool kCopiesRunBeside = false;
+inline constexpr bool kHasCopyEngines = false;
 using CopyNode = void*;
 #endif
 

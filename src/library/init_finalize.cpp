@@ -104,7 +104,7 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
   if (!first) {
-    note_only_thread(false);  // whatever this call asks for
+    set_acts_alone(false);  // whatever this call asks for
     return std::nullopt;
   }
   // nvshmem_init and rocshmem_init ask for no level, and let threads call in turn.
@@ -113,8 +113,8 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
   const bool may_wait_for_ever =
       std::getenv("MESHMEM_TIMEOUT") != nullptr && runtime().environment().timeout <= 0;
-  note_only_thread(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
-                   !runtime().nodes().has_several() && kDevicesAreProcessors);
+  set_acts_alone(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
+                 !runtime().nodes().has_several() && kDevicesAreProcessors);
   return error;
 }
 
@@ -133,7 +133,7 @@ std::optional<std::string> start_or_say_why(const char* routine, int thread_leve
 // A set-uid program does not ask the launcher which PE it is: PMIx would load what the environment
 // names.
 void fail_together(const std::string& message) {
-  if (!is_child_of_pe() && !refuse_foreign_environment() &&
+  if (!is_child_of_pe() && !reason_to_refuse_environment() &&
       connect_to_launcher(Environment().start_timeout).pe != 0)
     std::this_thread::sleep_for(std::chrono::seconds(1));
   fatal_message(message);

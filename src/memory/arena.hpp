@@ -53,10 +53,10 @@ struct ArenaLayout {
 // The settings that start-up compares between PEs.
 struct Settings {
   std::uint64_t heap_bytes = 0;
-  std::uint64_t heap_is_asked_for = 0;  // SHMEM_SYMMETRIC_SIZE sets heap_bytes
-  std::uint64_t tuning = 0;             // a hash of the table that MESHMEM_TUNING names
-  std::uint64_t plans = 0;              // a hash of other variables that must be the same
-  std::uint64_t wire = 0;               // a WireKind
+  std::uint64_t heap_size_is_set = 0;  // SHMEM_SYMMETRIC_SIZE sets heap_bytes
+  std::uint64_t tuning = 0;            // a hash of the table that MESHMEM_TUNING names
+  std::uint64_t shared_settings = 0;   // a hash of other variables that must be the same
+  std::uint64_t wire = 0;              // a WireKind
 };
 
 // A PE's entry, which it fills in for the other PEs of its node.
@@ -82,8 +82,9 @@ struct alignas(64) ArenaHeader {
   // Starts are counted from 1. The last one in which a PE has failed, and the last one in which a
   // PE has not.
   std::atomic<std::uint64_t> failed_start{0}, good_start{0};
-  std::atomic<bool> names_leaver{false};  // a PE here has ended without shmem_finalize and says so
-  std::atomic<int> lost{0};               // see NetworkPlan::lost
+  std::atomic<bool> reports_unfinished_exit{
+      false};                // a PE here has ended without shmem_finalize and says so
+  std::atomic<int> lost{0};  // see NetworkPlan::lost
 };
 
 class Arena {

@@ -251,7 +251,7 @@ void Proxy::execute(const ProxyCommand& command) {
 // group in a kernel has done its own quiet.
 void Proxy::begin_collective(const ProxyCommand& command) {
   n_collectives_.fetch_add(1, std::memory_order_relaxed);
-  const bool is_quiet = (command.pe & device::kOfStream) != 0;
+  const bool is_quiet = (command.pe & device::kFromStream) != 0;
   if (!is_quiet || completed_ >= last_issued_) return collective_(command);
   waiting_.push_back({command, last_issued_});
 }

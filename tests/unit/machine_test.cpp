@@ -124,8 +124,8 @@ TEST(Machine, AllowsManyDescriptorsWhereTheyAreNeeded) {
               limit.rlim_max = std::min<rlim_t>(limit.rlim_max, 900);
               limit.rlim_cur = 300;
               if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
-              if (allow_descriptors(44) != 300) return 2;
-              if (allow_descriptors(45) != limit.rlim_max) return 3;
+              if (raise_descriptor_limit(44) != 300) return 2;
+              if (raise_descriptor_limit(45) != limit.rlim_max) return 3;
               getrlimit(RLIMIT_NOFILE, &limit);
               return limit.rlim_cur == limit.rlim_max ? 0 : 4;
             }),

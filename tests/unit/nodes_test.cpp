@@ -29,9 +29,9 @@ NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
                 .facts = {}};
   for (const int pe : pes) card.addresses.push_back(fmt::format("address of {}", pe));
   card.facts = {.settings = {.heap_bytes = 1u << 20,
-                             .heap_is_asked_for = 0,
+                             .heap_size_is_set = 0,
                              .tuning = 3,
-                             .plans = 0xfedcba9876543210},
+                             .shared_settings = 0xfedcba9876543210},
                 .control_bytes = 4096,
                 .static_bytes = 8192,
                 .program = 77,
@@ -59,7 +59,7 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.n_cores, 6u);
   EXPECT_EQ(read.machine.network, 9u);
   EXPECT_EQ(read.machine.all, card.machine.all);
-  EXPECT_EQ(read.facts.settings.plans, 0xfedcba9876543210);
+  EXPECT_EQ(read.facts.settings.shared_settings, 0xfedcba9876543210);
   EXPECT_EQ(read.facts.secret, card.facts.secret);
   EXPECT_EQ(read.facts.static_bytes, 8192u);
 }
@@ -219,15 +219,15 @@ TEST(NodeFacts, AreWhatAllNodesHave) {
 }
 
 TEST(Settings, OfDifferentHeapsAreRefusedOnlyIfOneIsAskedFor) {
-  Settings first{.heap_bytes = 100, .heap_is_asked_for = 0, .tuning = 1, .plans = 2};
+  Settings first{.heap_bytes = 100, .heap_size_is_set = 0, .tuning = 1, .shared_settings = 2};
   Settings other = first;
   other.heap_bytes = 200;
   EXPECT_EQ(difference_of(other, first, "PE 0 on host a"), std::nullopt);
-  other.heap_is_asked_for = 1;
+  other.heap_size_is_set = 1;
   EXPECT_EQ(difference_of(other, first, "PE 0 on host a"),
             "SHMEM_SYMMETRIC_SIZE makes the heap 200 bytes here but 100 bytes in PE 0 on host a");
   other = first;
-  other.plans = 3;
+  other.shared_settings = 3;
   EXPECT_NE(difference_of(other, first, "PE 0"), std::nullopt);
 }
 

@@ -52,7 +52,7 @@ Machine::Machine(fs::path root, std::string target)
       cuda_of_build(MESHMEM_CUDA_VERSION),
       hip_version([] { return ask_hip(MESHMEM_HIP_VERSION); }),
       hip_of_build(MESHMEM_HIP_VERSION),
-      lack_of_interface(find_lack_of_network),
+      lack_of_interface(why_no_network),
       memory_file_error(try_memory_file),
       root_(std::move(root)),
       target_(std::move(target)) {}

@@ -71,11 +71,11 @@ Check check_temporary(const Machine& machine) {
   const char* set = machine.variable("TMPDIR");
   const std::string folder = set ? set : "/tmp", place = machine.at(folder);
   constexpr std::size_t kRoom = 1 << 20;
-  std::optional<std::string> lack = find_lack_of_room(place, kRoom, "TMPDIR");
+  std::optional<std::string> why = why_no_room(place, kRoom, "TMPDIR");
   if (::access(place.c_str(), W_OK | X_OK) != 0)
-    lack = fmt::format("'{}' (TMPDIR): {}", folder, errno_text(errno));
-  if (!lack) return ok("temporary files", folder);
-  return bad("temporary files", *lack, "export TMPDIR=FOLDER with one of your own that has room");
+    why = fmt::format("'{}' (TMPDIR): {}", folder, errno_text(errno));
+  if (!why) return ok("temporary files", folder);
+  return bad("temporary files", *why, "export TMPDIR=FOLDER with one of your own that has room");
 }
 
 Check check_variables(const Machine& machine) {

@@ -94,7 +94,7 @@ struct TraceJob {
   bool has_kernels = false;                        // of the program, on this PE
   void (*print_line)(std::string_view) = nullptr;  // one line on standard error
   void (*fail)(std::string_view) = nullptr;        // prints an error's line and ends the job
-  void (*await_ends_of_others)() = nullptr;        // on this machine
+  void (*wait_for_other_processes)() = nullptr;    // on this machine
   bool (*is_team)(void* handle) = nullptr;         // whether there is such a team now
   // Says where the program made the call that returns to this address.
   std::string (*return_address_text)(const void* return_address) = nullptr;

@@ -239,7 +239,7 @@ int take_file(const std::string& ticket) {
   if (by_proc.file >= 0) return by_proc.file;
   const TakenFile by_socket = take_through_socket(ticket);
   if (by_socket.file < 0) {
-    leave_word_to_others();  // the first PE may have printed why it ended
+    wait_for_others_to_report();  // the first PE may have printed why it ended
     fatal(
         "cannot take the shared memory of the first PE of this node (/proc/<pid>/fd: {}; socket: "
         "{}); all PEs of a node must run as one user and see one network namespace",

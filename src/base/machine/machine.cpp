@@ -180,7 +180,7 @@ std::size_t machine_memory_bytes() {
   return std::min(physical, cgroup_memory_limit(read_whole_file).value_or(physical));
 }
 
-std::size_t allow_descriptors(std::size_t needed) {
+std::size_t raise_descriptor_limit(std::size_t needed) {
   constexpr std::size_t kUsual = 256;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

@@ -46,7 +46,7 @@ void go_to_one_of(const cpu_set_t& cores);
 
 // Raises the limit of this process's open descriptors to the most that the system grants, if it
 // leaves no room for `needed` more than a program's usual 256. Returns the limit.
-std::size_t allow_descriptors(std::size_t needed);
+std::size_t raise_descriptor_limit(std::size_t needed);
 
 // How many cores' worth of time the cgroup grants, such as 1.5; infinity if it sets no limit.
 double cpu_quota();

@@ -86,7 +86,7 @@ bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point
   }
 }
 
-void end_at_silence(int fd, int seconds) {
+void close_after_silence(int fd, int seconds) {
   const auto set = [fd](int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value);
   };

@@ -26,7 +26,7 @@ bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point
 
 // Lets the kernel end the connection when the other machine has been silent for about `seconds`.
 // Connections that a listening socket accepts inherit this.
-void end_at_silence(int fd, int seconds);
+void close_after_silence(int fd, int seconds);
 
 }  // namespace meshmem
 

@@ -19,7 +19,7 @@
 
 namespace meshmem {
 
-std::optional<std::string> find_lack_of_files(int files) {
+std::optional<std::string> why_too_few_files(int files) {
   std::vector<int> opened;
   do {
     opened.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -34,7 +34,7 @@ std::optional<std::string> find_lack_of_files(int files) {
                      limit.rlim_cur);
 }
 
-std::optional<std::string> find_lack_of_network() {
+std::optional<std::string> why_no_network() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return std::nullopt;  // the system does not tell
   freeifaddrs(all);
@@ -43,8 +43,8 @@ std::optional<std::string> find_lack_of_network() {
          "(ip link set lo up)";
 }
 
-std::optional<std::string> find_lack_of_room(const std::string& folder, std::size_t bytes,
-                                             const char* setting) {
+std::optional<std::string> why_no_room(const std::string& folder, std::size_t bytes,
+                                       const char* setting) {
   if (largest_file_bytes() < bytes) {
     return fmt::format("files of this process may have {} bytes only; raise the limit (ulimit -f)",
                        largest_file_bytes());

@@ -14,15 +14,15 @@
 namespace meshmem {
 
 // Answers if this process cannot open `files` more files.
-std::optional<std::string> find_lack_of_files(int files);
+std::optional<std::string> why_too_few_files(int files);
 
 // Answers if no interface is up: PMIx reaches even a server on this machine through one.
-std::optional<std::string> find_lack_of_network();
+std::optional<std::string> why_no_network();
 
 // Answers if `folder`, which the variable `setting` names, has no room for `bytes`, or if files
 // must be smaller (ulimit -f).
-std::optional<std::string> find_lack_of_room(const std::string& folder, std::size_t bytes,
-                                             const char* setting);
+std::optional<std::string> why_no_room(const std::string& folder, std::size_t bytes,
+                                       const char* setting);
 
 // The most bytes that a file of this process may have (ulimit -f). A write beyond that gets no
 // error but a signal, SIGXFSZ, which kills.

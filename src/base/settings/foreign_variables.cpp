@@ -78,19 +78,19 @@ bool names_pmi_connection(const GetEnv& get_env) {
          get_env("PMI_SIZE") != nullptr;
 }
 
-bool names_launcher(const char* const* entries, const GetEnv& get_env) {
+bool is_started_by_launcher(const char* const* entries, const GetEnv& get_env) {
   return names_pmix_server(entries) || names_pmi_connection(get_env);
 }
 
 // oshrun's own comes first: programs that it starts inherit those of launchers around it.
 int processes_of_launcher(const char* const* entries, const GetEnv& get_env) {
-  if (!names_launcher(entries, get_env)) return 0;
+  if (!is_started_by_launcher(entries, get_env)) return 0;
   for (const char* name : {kOshrunPes, "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     if (const char* size = get_env(name)) return std::max(std::atoi(size), 0);
   return 0;
 }
 
-std::optional<std::string> refuse_foreign_environment() {
+std::optional<std::string> reason_to_refuse_environment() {
   if (getauxval(AT_SECURE) == 0) return std::nullopt;
   return "this program is set-uid, set-gid or has file capabilities, and its environment may be "
          "another user's: meshmem does not start in it; take that bit or capability away";

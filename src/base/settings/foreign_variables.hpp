@@ -2,7 +2,7 @@
 //
 // Variables that meshmem reads and that are not its settings: those by which launchers tell a
 // process its place, those that oshrun sets, and those of NVSHMEM and rocSHMEM.
-// Invariant: only refuse_foreign_environment() looks at more than the variables that it is given.
+// Invariant: only reason_to_refuse_environment() looks at more than the variables that it is given.
 // Called by start-up, by meshmem-info, and by oshrun, which hands variables on.
 #ifndef MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_
 #define MESHMEM_BASE_SETTINGS_FOREIGN_VARIABLES_HPP_
@@ -34,7 +34,7 @@ bool names_pmix_server(const char* const* entries);
 bool names_pmi_connection(const GetEnv& get_env);
 
 // Whether a launcher that can be reached has started this process, by either protocol.
-bool names_launcher(const char* const* entries, const GetEnv& get_env);
+bool is_started_by_launcher(const char* const* entries, const GetEnv& get_env);
 
 // How many processes the launcher that can be reached has started, as its variables say. 0: they do
 // not say, or there is no such launcher.
@@ -42,7 +42,7 @@ int processes_of_launcher(const char* const* entries, const GetEnv& get_env);
 
 // Why this process must not start in its environment, or nullopt. The caller of a set-uid program
 // must not choose what PMIx loads, nor which files are read with the owner's rights.
-std::optional<std::string> refuse_foreign_environment();
+std::optional<std::string> reason_to_refuse_environment();
 
 // Variables that oshrun sets for the programs it starts.
 struct OshrunVariable {

@@ -168,10 +168,10 @@ void set_phase(PePhase phase) {
 
 bool has_one_thread() { return count_task_links() == 3; }
 
-void note_only_thread(bool is_only) {
+void set_acts_alone(bool is_only) {
   // A child shares the PE's symmetric memory, so it may act for the PE.
   [[maybe_unused]] static const int once =
-      pthread_atfork([] { note_only_thread(false); }, nullptr, nullptr);
+      pthread_atfork([] { set_acts_alone(false); }, nullptr, nullptr);
   links_when_alone = is_only ? count_task_links() : 0;
   note_whether_alone();
 }
@@ -199,7 +199,7 @@ bool sees_deadlock() {
                     });
 }
 
-void await_ends_of_others() {
+void wait_for_other_processes() {
   constexpr int kMostLooks = 6'000;
   if (own_pe.load(std::memory_order_acquire) == nullptr) return;
   int looks = 0;

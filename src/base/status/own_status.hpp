@@ -25,7 +25,7 @@ void set_phase(PePhase phase);
 bool has_one_thread();
 // Sets whether only the calling thread acts for this PE. That holds while the process has as many
 // threads as now, and no child.
-void note_only_thread(bool is_only);
+void set_acts_alone(bool is_only);
 
 // Writes to the board whether only the calling thread may act for this PE. A wait calls it each
 // time before it writes what it waits for.
@@ -36,7 +36,7 @@ void note_whether_alone();
 bool sees_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.
-void await_ends_of_others();
+void wait_for_other_processes();
 
 // A wait that others can see on the board.
 class ShownWait {

@@ -14,7 +14,7 @@
 
 namespace meshmem {
 
-// `caller`: the slot of the team, with the bit device::kOfStream if a stream calls.
+// `caller`: the slot of the team, with the bit device::kFromStream if a stream calls.
 device::ProxyCommand command_of(const Collective& call, std::uint32_t caller);
 
 // The call that a command asks for. A type that kernels do not have ends the job.

@@ -115,7 +115,7 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
 constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
 bool copies_may_win(int n_pes) {
   if (n_pes == 1 || kDevicesAreProcessors) return n_pes > 1;
-  return kCopiesRunBeside && n_pes == 2 && engines_are_apart();
+  return kHasCopyEngines && n_pes == 2 && engines_are_apart();
 }
 
 bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::size_t all_bytes) {

@@ -2,7 +2,7 @@
 //
 // The threads, which run the commands' collectives.
 // Invariant: the members of a team number these collectives apart from those of the program
-// (Team::of_kernels), so both may be under way at once.
+// (Team::twin_for_kernels), so both may be under way at once.
 #include "collectives/device/for_kernels.hpp"
 
 #include <chrono>
@@ -24,12 +24,12 @@ namespace {
 using device::ProxyCommand;
 
 void execute(const ProxyCommand& command) {
-  const auto slot = static_cast<int>(command.pe & ~device::kOfStream);
+  const auto slot = static_cast<int>(command.pe & ~device::kFromStream);
   Team* const members = runtime().teams().find(handle_of(slot));
-  if (!members || !members->of_kernels)
+  if (!members || !members->twin_for_kernels)
     fatal("a kernel calls a collective of team {}, which has no PEs on other machines", slot);
-  Team& team = *members->of_kernels;
-  team.kernel_waits = (command.pe & device::kOfStream) == 0;
+  Team& team = *members->twin_for_kernels;
+  team.kernel_waits = (command.pe & device::kFromStream) == 0;
   team.begin_call("a collective in a kernel");
   const AskedCall asked(command);
   if (asked.call().kind == CollectiveKind::broadcast) check_root(team, asked.call().root);

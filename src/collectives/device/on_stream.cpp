@@ -53,7 +53,7 @@ hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t 
   require_proxy(team.routine());
   if (call.dest && any_on_device(call.dest, call.source))
     note_slow_way(SlowWay::collective_through_host, team.routine());
-  const auto caller = static_cast<std::uint32_t>(team.slot) | device::kOfStream;
+  const auto caller = static_cast<std::uint32_t>(team.slot) | device::kFromStream;
   return device::launch_proxy_command(command_of(call, caller), device::ProxyEnd::answered, stream);
 }
 

@@ -61,7 +61,7 @@ void close() {
 __attribute__((destructor)) void end_with_status() {
   if (!has_races) return;
   std::fflush(nullptr);
-  checked_job.await_ends_of_others();
+  checked_job.wait_for_other_processes();
   _exit(1);
 }
 

@@ -18,7 +18,7 @@
 namespace meshmem {
 
 // A value of *NetworkPlan::lost: the line about a lost PE has been printed.
-inline constexpr int kLossIsSaid = -1;
+inline constexpr int kLossReported = -1;
 
 struct NetworkPlan {
   int me;                  // this PE, as numbered in the world
@@ -35,7 +35,8 @@ struct NetworkPlan {
   std::function<int(int pe)> server_of;  // the PE that executes this PE's operations on `pe`
   std::function<std::string(int pe)> wire_address_of;
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
-  // Shared by this node's PEs. 0: no loss; 1 + a far PE that one of them has lost; or kLossIsSaid.
+  // Shared by this node's PEs. 0: no loss; 1 + a far PE that one of them has lost; or
+  // kLossReported.
   std::atomic<int>* lost = nullptr;
   // The longest sleep of the network's thread when it has nothing to do.
   int longest_sleep_ms = 500;

@@ -248,14 +248,14 @@ void NetworkState::end_with_line(int pe, const std::string& line) {
   int none = 0;
   if (plan.lost && !plan.lost->compare_exchange_strong(none, 1 + pe)) end_after_others();
   print_line(line);
-  if (plan.lost) plan.lost->store(kLossIsSaid);
+  if (plan.lost) plan.lost->store(kLossReported);
   end_job_on_error();
 }
 
 // Waits until the other PE has printed its line: the end of this PE would end that one too.
 void NetworkState::end_after_others() const {
   const auto end = std::chrono::steady_clock::now() + kLauncherGrace;
-  while (*plan.lost != kLossIsSaid && std::chrono::steady_clock::now() < end)
+  while (*plan.lost != kLossReported && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(kLossCheckInterval);
   abort_job(1, "error");
 }
