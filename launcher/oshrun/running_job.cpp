@@ -58,6 +58,7 @@ int RunningJob::run(const Environment& base,
   UniqueFd nowhere(check(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open /dev/null"));
   for (int pe = 0; pe < options_.pes; ++pe) start_pe(pe, base, pe_variables[pe], nowhere.get());
   input_.close_fd_for_pe();
+  abort_is_chosen_ = base.count("MESHMEM_ABORT") > 0;
   Clock::time_point now = Clock::now();
   if (options_.timeout) {
     timeout_at_ = now + std::chrono::duration_cast<Clock::duration>(*options_.timeout);
@@ -250,7 +251,8 @@ void RunningJob::take_events() {
     const bool failed = event.kind == ServerEvent::kFailed;
     if ((failed || event.kind == ServerEvent::kAborted) && !status_) {
       int status = event.status & 0xff;
-      if (failed) report(event.pe, fmt::format("ended the job with status {}", status));
+      if (failed)
+        report(event.pe, fmt::format("ended the job with status {}", status), hint_for(event.pe));
       if (!failed && status != 0) {
         report(event.pe, fmt::format("called shmem_global_exit({})", event.status));
       }
@@ -327,11 +329,17 @@ void RunningJob::act_on_deadlines(Clock::time_point now) {
 
 // --- The end ---------------------------------------------------------------------------------
 
-void RunningJob::report(int pe, const std::string& what) {
+// The line of a call's mistake names one place in the program, and not what led there.
+const char* RunningJob::hint_for(int pe) const {
+  if (abort_is_chosen_ || !status_file_.is_running(pe)) return "";
+  return " (MESHMEM_ABORT=core shows its stack and leaves a core file)";
+}
+
+void RunningJob::report(int pe, const std::string& what, const char* hint) {
   int others = running_ - (pes_[pe].pid != 0 ? 1 : 0);
   std::string consequence =
       others > 0 ? fmt::format("; ending the other {}", name_pes(others)) : "";
-  output_.print_own_line("PE {} (pid {}) {}{}", pe, pes_[pe].started_as, what, consequence);
+  output_.print_own_line("PE {} (pid {}) {}{}{}", pe, pes_[pe].started_as, what, consequence, hint);
 }
 
 void RunningJob::end_with(int status) {

@@ -65,7 +65,8 @@ class RunningJob {
 
   void report_lost_output();
   void report_lost_trace(const std::string& file);
-  void report(int pe, const std::string& what);
+  const char* hint_for(int pe) const;
+  void report(int pe, const std::string& what, const char* hint = "");
   void end_with(int status);
 
   const Options& options_;
@@ -87,6 +88,7 @@ class RunningJob {
 
   std::optional<int> status_;  // oshrun's, once something has decided it
   bool a_pe_said_why_ = false;
+  bool abort_is_chosen_ = false;  // by MESHMEM_ABORT
   bool output_is_lost_ = false;
   int interrupts_ = 0;
   std::optional<Clock::time_point> asked_at_;  // by SIGQUIT, for the table

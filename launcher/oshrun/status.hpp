@@ -26,6 +26,8 @@ class StatusFile {
   std::string variable() const;
   void note_start(int pe, pid_t pid) { board_.pe(pe).pid.store(pid); }
   void note_end(int pe, const ChildEnd& end);
+  // shmem_init has returned, as the PE's library says.
+  bool is_running(int pe) const { return board_.pe(pe).phase.load() == PePhase::running; }
   // The last shmem_finalize has returned, as the PE's library says.
   bool has_finalized(int pe) const { return board_.pe(pe).phase.load() == PePhase::finalized; }
   std::string table() const;

@@ -114,6 +114,7 @@ std::uintptr_t address_of_call(_Unwind_Context* context) {
 }
 
 struct Frames {
+  StackOf whose;
   std::string text = "the stack, innermost call first:";
   int number = 0;
 };
@@ -123,7 +124,7 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* argument) {
   Frames& frames = *static_cast<Frames*>(argument);
   int was_interrupted = 0;
   _Unwind_GetIPInfo(context, &was_interrupted);
-  if (was_interrupted) frames = {};
+  if (was_interrupted && frames.whose == StackOf::interrupted) frames = {StackOf::caller};
   if (frames.number >= kMostFrames) return _URC_END_OF_STACK;
   const std::uintptr_t address = address_of_call(context);
   for (const CodePlace& place : functions_at(address))
@@ -205,8 +206,8 @@ std::string variable_at([[maybe_unused]] const void* address) {
   return text;
 }
 
-std::string stack_text() {
-  Frames frames;
+std::string stack_text(StackOf whose) {
+  Frames frames{whose};
   _Unwind_Backtrace(add_frame, &frames);
   return frames.text;
 }

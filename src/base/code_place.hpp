@@ -32,9 +32,10 @@ std::vector<CodePlace> functions_at(std::uintptr_t address);
 // the first look-up of a place in the program, which reads its debug information.
 std::string variable_at(const void* address);
 
-// The stack: a line for each call, innermost first. In a signal handler it begins with the function
-// that was interrupted.
-std::string stack_text();
+// The stack: a line for each call, innermost first. A handler of the library's own leaves itself
+// out: the stack then begins with the function that was interrupted, if one was.
+enum class StackOf { caller, interrupted };
+std::string stack_text(StackOf whose);
 
 // Where the program called the library, as in "exchange_halos at heat.c:42". "" if no function of
 // the program did, as in the library's own threads.

@@ -49,8 +49,8 @@ void end_soon_by(int number) {
 }
 
 // Called after end_soon_by(). All lines are one write, so that lines of several PEs do not mix.
-void show_where() {
-  print_line(stack_text());
+void show_where(StackOf whose) {
+  print_line(stack_text(whose));
   alarm(0);
   if (shown_heap) shown_heap->put_in_core_file();
 }
@@ -97,7 +97,7 @@ void explain_fault(int number, siginfo_t* about, void* context) {
   if (about->si_code > 0 && !is_child_of_pe()) {
     end_soon_by(number);
     print_line(text_of_fault(*about, context));
-    show_where();
+    show_where(StackOf::interrupted);
   }
   raise(number);  // ends the process as it would have without us
 }
@@ -108,14 +108,14 @@ void end_by_core_files(SymmetricHeap& heap) {
   shown_heap = &heap;
   set_abort_job([](int) {
     end_soon_by(SIGABRT);
-    show_where();
+    show_where(StackOf::caller);
     std::signal(SIGABRT, SIG_DFL);  // a handler of the program's must not end it otherwise
     std::abort();
   });
 #if defined(MESHMEM_TARGET_CPU)
   hip_on_cpu::call_at_faults([] {
     end_soon_by(SIGSEGV);
-    show_where();
+    show_where(StackOf::interrupted);
   });
 #endif
 }

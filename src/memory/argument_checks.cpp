@@ -32,6 +32,11 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
         count, stride, name);
 }
 
+void refuse_unaligned(const char* routine, const void* address, std::size_t bytes) {
+  fatal("{}: {} is not aligned: its address has to be a multiple of {}", routine,
+        place_text(address_map, address), bytes);
+}
+
 void check_rare(const char* routine, const char* argument, const void* address, std::size_t bytes) {
   if (!is_symmetric(address_map, address, bytes))
     refuse_address(address_map, address, bytes, routine, argument);
@@ -66,12 +71,8 @@ void check_block(const char* routine, const void* address, std::size_t bytes) {
   }
 }
 
-std::byte* find_in_block(const char* routine, const void* address, std::size_t bytes, int pe,
-                         Alignment alignment) {
+std::byte* find_in_block(const char* routine, const void* address, std::size_t bytes, int pe) {
   if (!blocks_are_watched()) return kFar;
-  if (alignment == Alignment::of_word && reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
-    fatal("{}: {} is not aligned: its address has to be a multiple of {}", routine,
-          place_text(address_map, address), bytes);
   std::byte* there = find_copy(address_map, address, bytes, pe);
   if (is_mapped(there)) check_block(routine, address, bytes);
   return there;

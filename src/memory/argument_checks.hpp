@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the arguments of a call: that the count of elements is possible, and that the buffers of a
-// collective are symmetric to their ends.
+// Checks the arguments of a call. The count of elements is possible, the word of an atomic is
+// aligned, and the buffers of a collective are symmetric to their ends.
 // Invariant: each check is one comparison if all is right; otherwise the job ends with a line.
 // Called by the API and the collectives. Puts and gets check the segment when they translate the
 // address.
@@ -9,6 +9,7 @@
 #define MESHMEM_MEMORY_ARGUMENT_CHECKS_HPP_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "memory/address_map.hpp"
 
@@ -29,6 +30,17 @@ namespace meshmem {
   if (__builtin_mul_overflow(count, elem_bytes, &bytes)) [[unlikely]]
     refuse_count(routine, count, elem_bytes);
   return static_cast<std::size_t>(bytes);
+}
+
+// Refuses the word of an atomic or a signal unless its address is a multiple of its bytes. Across
+// two cache lines it is slow, and Linux may end the process for it.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_unaligned(const char* routine,
+                                                             const void* address,
+                                                             std::size_t bytes);
+[[gnu::always_inline]] inline void check_alignment(const char* routine, const void* address,
+                                                   std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) [[unlikely]]
+    refuse_unaligned(routine, address, bytes);
 }
 
 // Refuses a buffer of a collective unless its `bytes` bytes are symmetric; 0 bytes may be anywhere.
@@ -58,11 +70,9 @@ void check_block(const char* routine, const void* address, std::size_t bytes);
 
 // Called when direct_map does not hold the address. Calls check_block(), and returns where PE
 // `pe`'s copy is mapped here. kFar if blocks are not watched, or the bytes are not in a mapped
-// segment. With of_word, refuses an address that is not a multiple of `bytes`.
-enum class Alignment { any, of_word };
+// segment.
 [[gnu::cold, gnu::noinline]] std::byte* find_in_block(const char* routine, const void* address,
-                                                      std::size_t bytes, int pe,
-                                                      Alignment alignment = Alignment::any);
+                                                      std::size_t bytes, int pe);
 
 }  // namespace meshmem
 

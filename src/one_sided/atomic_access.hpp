@@ -40,9 +40,10 @@ template <typename E, typename Where, typename Host>
                                                    bool fetches = true) {
   const int at = where.world_pe(pe);
   check_pe(direct_map, at, where.routine);
+  check_alignment(where.routine, address, sizeof(E));
   std::byte* there = find_copy(direct_map, address, sizeof(E), at);
   if (!is_mapped(there)) [[unlikely]]
-    there = find_in_block(where.routine, address, sizeof(E), at, Alignment::of_word);
+    there = find_in_block(where.routine, address, sizeof(E), at);
   if (!is_mapped(there)) [[unlikely]] {
     return static_cast<Word<E>>(one_sided::atomic(
         where.routine, address, {op, sizeof(E), operand, condition, fetches}, at));

@@ -117,6 +117,7 @@ template <typename Where>
   check_signal_op(where.routine, signal.op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
+  check_alignment(where.routine, signal.address, sizeof *signal.address);
   return one_sided::try_put_signal(where.routine, dest, source, bytes, signal, to);
 }
 

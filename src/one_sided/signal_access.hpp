@@ -29,9 +29,10 @@ inline void update_signal(Where where, std::uint64_t* sig_addr, std::uint64_t va
   check_signal_op(where.routine, sig_op);
   const int to = where.world_pe(pe);
   check_pe(direct_map, to, where.routine);
+  check_alignment(where.routine, sig_addr, sizeof *sig_addr);
   std::byte* copy = find_copy(direct_map, sig_addr, sizeof *sig_addr, to);
   if (!is_mapped(copy)) [[unlikely]]
-    copy = find_in_block(where.routine, sig_addr, sizeof *sig_addr, to, Alignment::of_word);
+    copy = find_in_block(where.routine, sig_addr, sizeof *sig_addr, to);
   if (!is_mapped(copy)) [[unlikely]]
     return one_sided::signal(where.routine, sig_addr, value, sig_op, to);
   auto* there = reinterpret_cast<std::uint64_t*>(copy);

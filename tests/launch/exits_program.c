@@ -3,10 +3,11 @@
 // Invariant: a PE prints the right words only if its job went on undisturbed. Usage: exits_program
 // exec_fails | child_mistake | child_global_exit | child_init |
 //        child_init_thread | mistake | reads | leaves | returns WHO | streams_last | cannot_start |
-//        descriptors FOLDER | bad_address | full_stack
+//        descriptors FOLDER | bad_address | full_stack | bad_handler | mistake_in_handler
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,7 @@ static int name_descriptors(const char* folder) {
   return 0;
 }
 
+static volatile sig_atomic_t told;
 static long* volatile nothing = (long*)16;
 __attribute__((noinline)) static int recurse(int depth) {
   volatile char room[4096];
@@ -161,6 +163,21 @@ __attribute__((noinline)) static int use_bad_memory(const char* how) {
   if (strcmp(how, "full_stack") == 0) return recurse(0);
   *nothing = 1;
   return 0;
+}
+
+static void use_bad_memory_in_handler(int number) {
+  *nothing = 1;
+  told = number;
+}
+static void make_a_mistake_in_handler(int number) {
+  shmem_long_p(nothing, 1, shmem_n_pes());
+  told = number;
+}
+__attribute__((noinline)) static int be_interrupted(const char* how) {
+  signal(SIGUSR1,
+         strcmp(how, "bad_handler") == 0 ? use_bad_memory_in_handler : make_a_mistake_in_handler);
+  raise(SIGUSR1);
+  return told;
 }
 
 int main(int argc, char** argv) {
@@ -176,6 +193,10 @@ int main(int argc, char** argv) {
     shmem_init();
     volatile const int status = use_bad_memory(how);  // keeps this frame on the stack
     return status;
+  }
+  if (strcmp(how, "bad_handler") == 0 || strcmp(how, "mistake_in_handler") == 0) {
+    shmem_init();
+    return be_interrupted(how) == 0;
   }
   return outlive_a_child(how);
 }

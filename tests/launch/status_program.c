@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static long flag, lock;
-static long flags[4], locks[2];
+static long flags[4], locks[2], chain[4];
 static volatile sig_atomic_t told;
 
 static void on_signal(int number) {
@@ -102,9 +102,25 @@ static void* outlast(void* unused) {
   return NULL;
 }
 
+// Each PE holds a lock. PE 2 wants that of PE 1, and PE 1 that of PE 3, while PE 0 computes until
+// SIGUSR1. PE 3 wants that of PE 2, so that none is ever released (5), or that of PE 0 (6).
+static void wait_in_chain(int how) {
+  const int me = shmem_my_pe();
+  const int wants[] = {0, 3, 1, how == 5 ? 2 : 0};
+  shmem_set_lock(&chain[me]);
+  shmem_barrier_all();
+  ready();
+  if (me == 0) await_signal();
+  if (me != 0) shmem_set_lock(&chain[wants[me]]);
+  shmem_clear_lock(&chain[me]);
+  if (me != 0) shmem_clear_lock(&chain[wants[me]]);
+  shmem_barrier_all();
+}
+
 // All PEs wait, for each other's locks (0), in different teams (1), for a value that nobody stores
 // (2), or for one that a thread of PE 1 will store (3), also one that begins after a long wait (4).
 static void deadlock(int how) {
+  if (how >= 5) return wait_in_chain(how);
   shmem_team_t teams[2];
   pthread_t thread;
   const int me = shmem_my_pe(), n = shmem_n_pes();

@@ -119,15 +119,17 @@ class OwnEnds(launching.LaunchTest):
 
 class BadAddresses(launching.LaunchTest):
     """The address and the stack are told, and the process ends as it would have."""
+    START_OF_STACK = r"\): the stack, innermost call first:\n"
 
     def check(self, how, what, functions):
         result = self.oshrun("-n", 1, EXITS_PROGRAM, how)
         self.assertEqual(result.status, 128 + signal.SIGSEGV, result)
-        stack = r"\): the stack, innermost call first:\n"
+        stack = self.START_OF_STACK
         for number, function in enumerate(functions):
             stack += rf"  #{number} +0x[0-9a-f]+ {function} at exits_program.*\n"
         self.assertRegex(result.err, rf"PE 0 \(.*\): Segmentation fault at {what}\n(.|\n)*{stack}")
         self.assert_nothing_left()
+        return result
 
     def test_of_no_memory(self):
         self.check("bad_address", "0x10: the program has no such memory",
@@ -135,6 +137,18 @@ class BadAddresses(launching.LaunchTest):
 
     def test_of_a_full_stack(self):
         self.check("full_stack", "0x[0-9a-f]+: the stack is full .*", ("recurse",) * 5)
+
+    def test_in_a_signal_handler_of_the_program(self):
+        result = self.check("bad_handler", "0x10: the program has no such memory",
+                            ("use_bad_memory_in_handler",))
+        self.assertRegex(result.err, "(?m)^  #[0-9]+ +0x[0-9a-f]+ be_interrupted at exits_program")
+
+    def test_a_mistake_in_a_signal_handler_shows_the_handler_too(self):
+        result = self.oshrun("-n", 1, EXITS_PROGRAM, "mistake_in_handler",
+                             env={"MESHMEM_ABORT": "core"})
+        self.assertEqual(result.status, 128 + signal.SIGABRT, result)
+        self.assertRegex(result.err, self.START_OF_STACK + r"(.*\n)*.* make_a_mistake_in_handler"
+                         r" at exits_program.*\n(.*\n)*.* be_interrupted at exits_program")
 
 
 class ClosedDescriptors(launching.LaunchTest):

@@ -204,10 +204,20 @@ class AbortByCore(Tool):
         cores = [name for name in os.listdir(self.folder) if name.startswith("core")]
         self.assertEqual(len(cores), 1, result)
 
-    def test_is_off_by_default(self):
+    def test_is_off_by_default_and_mentioned_once(self):
         result = self.oshrun("-n", 2, PLAIN, "far_pe", seconds=SECONDS)
         self.assertEqual(result.status, 1, result)
         self.assertNotIn("the stack", result.err, result)
+        self.assertRegex(result.err, r"\noshrun: PE 0 .* ended the job with status 1; ending the "
+                         r"other PE \(MESHMEM_ABORT=core shows its stack and leaves a core "
+                         r"file\)\n$")
+        self.assertEqual(result.err.count("MESHMEM_ABORT"), 1, result)
+
+    def test_is_not_mentioned_to_those_who_know_it_or_cannot_use_it(self):
+        for setting in ({"MESHMEM_ABORT": "exit"}, {"SHMEM_SYMMETRIC_SIZE": "200t"}):
+            result = self.oshrun("-n", 2, PLAIN, "far_pe", seconds=SECONDS, env=setting)
+            self.assertEqual(result.status, 1, result)
+            self.assertNotIn("MESHMEM_ABORT", result.err, result)
 
     def test_leaves_a_line_that_names_the_place_of_the_call(self):
         result = self.oshrun("-n", 2, PLAIN, "far_pe", seconds=SECONDS)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import unittest
 
 import launching
@@ -287,12 +288,29 @@ class TestFailures(TraceTest):
                       if "returned" in span["args"]]
         self.assertEqual(waiting["args"]["waited_for"], "PE 1")
 
+    def check_wait(self, least_us):
+        (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0)
+                      if "returned" in span["args"]]
+        self.assertGreater(waiting["dur"], least_us)
+
     def test_a_wait_lasts_until_the_time_is_up(self):
         self.environment["MESHMEM_TIMEOUT"] = "2"
         self.check_parts_of("hangs", 1)
-        (waiting,) = [span for span in self.join().named("shmem_barrier_all", 0)
-                      if "returned" in span["args"]]
-        self.assertGreater(waiting["dur"], 1.9e6)
+        self.check_wait(1.9e6)
+
+    def test_a_wait_lasts_until_the_job_is_ended(self):
+        result = self.oshrun("--timeout", 4, "-n", 2, PROGRAM, "hangs")
+        self.assertEqual(result.status, 124, result)
+        self.check_wait(0.5e6)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for part in self.parts():
+                os.remove(part)
+            process = self.start("-n", 2, PROGRAM, "hangs")
+            self.assertTrue(launching.wait_until(lambda: len(self.parts()) == 2))
+            time.sleep(2)
+            process.send_signal(number)
+            self.assertEqual(self.finish(process).status, 128 + number)
+            self.check_wait(0.5e6)
 
     def test_there_is_nothing_to_join(self):
         self.assertIn("there are no parts", self.meshmem_trace("join", self.file, status=1))

@@ -2,6 +2,7 @@
 //
 // The TCP wire reads the connection that had something several times in a row without asking about
 // the others. They wait no longer for that than microseconds, whatever it brings, and it may end.
+// Also tests what the wire does while epoll has no room.
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -162,6 +163,35 @@ TEST_F(TcpWireSteady, DoesNotReadWhatHasEnded) {
   ASSERT_TRUE(progress_until({&middle}, [&] { return !middle.lost().empty(); }));
   for (int count = 0; count < 20; ++count) EXPECT_FALSE(middle.progress());
   introduce(quiet);
+}
+
+TEST(TcpWireWithoutRoom, DoesNotOpen) {
+  epoll_has_room = false;
+  std::string error;
+  EXPECT_EQ(try_make_wire(WireKind::tcp, {0, nullptr, "lo", 10, false}, &error), nullptr);
+  EXPECT_EQ(error, "cannot watch the connections of lo (127.0.0.1): no space left on device");
+  epoll_has_room = true;
+}
+
+TEST(TcpWireWithoutRoom, LosesThePeerThatItDials) {
+  End a, b;
+  const int to_b = a.wire().connect(b.wire().address());
+  epoll_has_room = false;
+  a.send(to_b, 8, true);
+  EXPECT_TRUE(progress_until({&a}, [&] { return !a.lost().empty(); }));
+  epoll_has_room = true;
+  EXPECT_EQ(a.why(), "its connection cannot be watched: no space left on device");
+  EXPECT_EQ(a.in_flight(), 0);
+}
+
+TEST(TcpWireWithoutRoom, SendsAwayAPeerThatDialsAgain) {
+  End a, b;
+  a.send(a.wire().connect(b.wire().address()), 8, true);
+  epoll_has_room = false;
+  for (int turn = 0; turn < 100; ++turn) b.progress();
+  epoll_has_room = true;
+  EXPECT_TRUE(progress_until({&a, &b}, [&] { return b.taken() == 1 || !a.lost().empty(); }));
+  EXPECT_EQ(b.taken(), 1u);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
@@ -108,11 +109,12 @@ OnlyWait only_wait_of(const PeStatus& pe) {
   return wait;
 }
 
-using Waits = std::vector<OnlyWait>;  // of each PE
+using Pes = std::vector<int>;
+using Waits = std::vector<OnlyWait>;  // of these PEs
 
-Waits read_waits() {
+Waits read_waits(const Pes& pes) {
   Waits waits;
-  for (int pe = 0; pe < board.n_pes(); ++pe) waits.push_back(only_wait_of(board.pe(pe)));
+  for (const int pe : pes) waits.push_back(only_wait_of(board.pe(pe)));
   return waits;
 }
 
@@ -123,7 +125,48 @@ bool are_same(const Waits& before, const Waits& now) {
                     });
 }
 
-Waits last_waits;  // what PE 0 read last
+// When this PE looked last.
+Pes last_pes;
+Waits last_waits;
+
+// True if these PEs waited when this one looked last, wait still, and have looked since then. A
+// wait says what it waits for after it has looked. So one that has said it twice has looked.
+bool have_looked_in_vain(const Pes& pes) {
+  constexpr std::uint32_t kSaidTwice = 4;
+  constexpr std::uint64_t kNamesCallerNs = 1'200'000'000;  // a wait does by then, for the table
+  const Waits now = read_waits(pes);
+  if (pes != last_pes || !are_same(last_waits, now)) {
+    last_pes = pes;
+    last_waits = read_waits(pes);  // after all of `now` had begun
+    if (!are_same(now, last_waits)) last_waits.clear();
+    return false;
+  }
+  const std::uint64_t now_ns = monotonic_ns();
+  return std::equal(last_waits.begin(), last_waits.end(), now.begin(),
+                    [now_ns](const OnlyWait& one, const OnlyWait& other) {
+                      return other.version - one.version >= kSaidTwice &&
+                             now_ns - other.since_ns > kNamesCallerNs;
+                    });
+}
+
+// The PEs from `first` on, each of which waits for a release by the next, the last one for one by
+// `first`. Empty if there is no such circle, or one that is too long to look at each time.
+Pes circle_of_locks(int first) {
+  constexpr std::size_t kLongest = 64;
+  Pes pes;
+  for (int pe = first; pe >= 0 && pe < board.n_pes() && pes.size() < kLongest;) {
+    pes.push_back(pe);
+    pe = static_cast<int>(board.pe(pe).blocker.load(std::memory_order_acquire)) - 1;
+    if (pe == first) return pes;
+  }
+  return {};
+}
+
+Pes all_pes() {
+  Pes pes(static_cast<std::size_t>(board.n_pes()));
+  std::iota(pes.begin(), pes.end(), 0);
+  return pes;
+}
 
 // Waits up to 10 ms for the end of the process. A zombie has ended.
 bool still_runs(pid_t pid) {
@@ -181,22 +224,29 @@ void note_whether_alone() {
     own->is_alone = links_when_alone != 0 && count_task_links() == links_when_alone;
 }
 
-// A wait looks before it writes what it waits for. So a wait that has written twice since
-// last_waits has looked since then.
-bool sees_deadlock() {
-  constexpr std::uint32_t kSaidTwice = 4;
+void note_blocker(int pe) {
+  // Release: a reader that finds this also finds that the wait before has ended.
+  if (PeStatus* const own = own_pe.load(std::memory_order_acquire))
+    own->blocker.store(static_cast<std::uint32_t>(pe + 1), std::memory_order_release);
+}
+
+// A circle is certain, since a PE that waits for a lock releases none: the others of the job need
+// not wait. If there is one, the first of its PEs tells it, and PE 0 does not tell of all.
+std::string text_of_deadlock() {
   PeStatus* const own = own_pe.load(std::memory_order_acquire);
-  if (own == nullptr || !own->is_alone || own != &board.pe(0)) return false;
-  const Waits now = read_waits();
-  if (!are_same(last_waits, now)) {
-    last_waits = read_waits();  // read after all waits of `now` had begun
-    if (!are_same(now, last_waits)) last_waits.clear();
-    return false;
+  if (own == nullptr || !own->is_alone) return "";
+  const auto me = static_cast<int>(own - &board.pe(0));
+  if (Pes circle = circle_of_locks(me); !circle.empty()) {
+    if (me != *std::min_element(circle.begin(), circle.end()) || !have_looked_in_vain(circle))
+      return "";
+    std::sort(circle.begin(), circle.end());
+    return fmt::format("PEs {} wait for locks in a circle", pe_list(circle));
   }
-  return std::equal(last_waits.begin(), last_waits.end(), now.begin(),
-                    [](const OnlyWait& one, const OnlyWait& other) {
-                      return other.version - one.version >= kSaidTwice;
-                    });
+  const Pes all = me == 0 ? all_pes() : Pes();
+  const auto is_in_circle = [](int pe) { return !circle_of_locks(pe).empty(); };
+  if (all.empty() || !have_looked_in_vain(all) || std::any_of(all.begin(), all.end(), is_in_circle))
+    return "";
+  return "every PE waits, and no PE is left that could end a wait";
 }
 
 void wait_for_other_processes() {

@@ -30,10 +30,13 @@ void set_acts_alone(bool is_only);
 // Writes to the board whether only the calling thread may act for this PE. A wait calls it each
 // time before it writes what it waits for.
 void note_whether_alone();
-// True if all PEs wait and none can end another's wait: each has looked again after all had begun
-// to wait. A long wait calls it each time after it has written what it waits for. True in PE 0
-// alone.
-bool sees_deadlock();
+// Says whom the calling thread waits for in the queue of a lock; -1: no longer.
+void note_blocker(int pe);
+// Says which PEs wait and can never go on; "": none are known. These are all PEs, or those of a
+// circle in which each has to release a lock before the next can. Each has looked after all had
+// begun to wait. Called by waits that last, each time that they say what they wait for. Answers the
+// first of those PEs alone.
+std::string text_of_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.
 void wait_for_other_processes();

@@ -68,6 +68,7 @@ struct alignas(kStatusPage) PeStatus {
   std::atomic<std::uint32_t> number;      // of the PE, + 1; 0: its place on the board
   std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
+  std::atomic<std::uint32_t> blocker;     // 1 + the PE that has to release a lock first; 0: none
   alignas(256) std::array<WaitRow, kRowsOfPe> rows;
 
   // A free row that is the caller's from now on; nullptr: there is none, which is counted.

@@ -127,7 +127,8 @@ void Backoff::say(const std::string& what) {
   if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = program_call_text();
   note_whether_alone();
   shown_->say("waits for " + what, caller_.value_or(""));
-  if (caller_ && sees_deadlock()) report_deadlock();
+  if (caller_)
+    if (const std::string pes = text_of_deadlock(); !pes.empty()) report_deadlock(pes);
   say_at_ = Clock::now() + kSayAgain;
 }
 
@@ -139,10 +140,8 @@ void yield_in_polling_loop() {
   yield_core();
 }
 
-void report_deadlock() {
-  print_line(
-      "a deadlock: every PE waits, and no PE is left that could end a wait (MESHMEM_TIMEOUT=0 "
-      "lets them wait)");
+void report_deadlock(const std::string& pes) {
+  print_line(fmt::format("a deadlock: {} (MESHMEM_TIMEOUT=0 lets them wait)", pes));
   print_status_table();
   end_job_on_error();
 }

@@ -95,7 +95,7 @@ class Backoff {
   std::optional<std::string> caller_;  // stays the same while this wait lasts
 };
 
-[[noreturn, gnu::cold]] void report_deadlock();
+[[noreturn, gnu::cold]] void report_deadlock(const std::string& pes);
 [[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
 
 template <ProgressBy by, typename Ready, typename Describe>

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,31 @@ void count_slow_ways() {
         (*traced_job.slow_ways)[i].load(std::memory_order_relaxed) - slow_ways_before[i];
 }
 
+// The calls under way have lasted until then.
+void note_end() {
+  count_slow_ways();
+  note_moment();
+}
+
+// Ctrl-C and launchers end a process by one of these signals. Those that the program handles or
+// ignores are left to it.
+constexpr int kEndings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+void note_end_by_signal(int number) {
+  note_end();
+  raise(number);  // ends the process when this returns
+}
+
+void replace_handlers(void (*of)(int), void (*by)(int)) {
+  for (const int number : kEndings) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != of) continue;
+    action.sa_handler = by;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(number, &action, nullptr);
+  }
+}
+
 void record_init(const TraceJob& job) {
   Record record{};
   while (routine(record.routine).name != job.init) ++record.routine;
@@ -129,11 +155,13 @@ std::string open_trace(const TraceJob& job) {
   use_streams(traced_job);
   put_wrappers_in_place();
   job.note_work->store(record_own_work, std::memory_order_release);
+  replace_handlers(SIG_DFL, note_end_by_signal);
   return {};
 }
 
 void close_trace() {
   if (part_fd() < 0) return;
+  replace_handlers(note_end_by_signal, SIG_DFL);
   traced_job.note_work->store(nullptr, std::memory_order_release);
   stop_recording();
   note_moment();
@@ -150,10 +178,7 @@ void close_trace() {
 }
 
 void leave_trace() {
-  if (part_fd() >= 0) {
-    count_slow_ways();
-    note_moment();  // calls under way last until now
-  }
+  if (part_fd() >= 0) note_end();
   say_what_is_left();
 }
 

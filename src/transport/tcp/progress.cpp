@@ -149,6 +149,11 @@ void TcpWire::take(Connection& connection, const tcp::Lengths& lengths, const st
 
 // ---- Watching
 
+bool TcpWire::try_watch(Connection& connection) {
+  epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
+  return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, connection.descriptor(), &event) == 0;
+}
+
 void TcpWire::watch(Connection& connection) {
   const bool awaits_room = connection.is_proved() && !connection.outgoing.is_empty();
   if (awaits_room == connection.awaits_room) return;
@@ -173,8 +178,7 @@ void TcpWire::note_data_from(Connection& connection) {
 
 bool TcpWire::watch_all() {
   if (steady_ == nullptr) return true;
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = steady_}};
-  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, steady_->descriptor(), &event) != 0) return false;
+  if (!try_watch(*steady_)) return false;
   n_in_a_row_ = 0;
   watch(*std::exchange(steady_, nullptr));
   return true;

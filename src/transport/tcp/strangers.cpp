@@ -70,9 +70,9 @@ void TcpWire::accept_some() {
       return;
     }
     auto made = Connection::accept(std::move(socket), patience_);
-    if (made == nullptr) continue;
+    if (made == nullptr || !try_watch(*made)) continue;  // a peer dials again
     if (strangers_.size() >= kMostStrangers) end(*strangers_.front(), 0);
-    strangers_.push_back(&add(std::move(made)));
+    strangers_.push_back(connections_.emplace_back(std::move(made)).get());
   }
 }
 
@@ -92,8 +92,8 @@ void TcpWire::end_late_strangers(Time now) {
 // wake the sleeping thread again and again.
 void TcpWire::listen_for(bool wanted) {
   is_listening_ = wanted;
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
-  ::epoll_ctl(events_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listening_.get(), &event);
+  epoll_event event{.events = wanted ? EPOLLIN : 0u, .data = {.ptr = nullptr}};
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, listening_.get(), &event);
   if (!wanted) listen_again_ = tcp::Clock::now() + kPause;
 }
 

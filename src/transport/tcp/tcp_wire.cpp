@@ -40,7 +40,10 @@ std::unique_ptr<TcpWire> TcpWire::open(const WireRequest& request, std::string* 
   std::unique_ptr<TcpWire> wire(new TcpWire(request, *interface));
   if (!wire->listen(request.first_port, request.last_port, error)) return nullptr;
   wire->events_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
-  if (wire->events_.get() >= 0) return wire;
+  epoll_event none_yet{.events = 0, .data = {.ptr = nullptr}};  // listen_for() changes that
+  if (wire->events_.get() >= 0 &&
+      ::epoll_ctl(wire->events_.get(), EPOLL_CTL_ADD, wire->listening_.get(), &none_yet) == 0)
+    return wire;
   *error = fmt::format("cannot watch the connections of {} ({}): {}", interface->name,
                        interface->text(), tcp::text_of(errno));
   return nullptr;
@@ -70,13 +73,6 @@ TcpWire::~TcpWire() {
 }
 
 // ---- Connections
-
-TcpWire::Connection& TcpWire::add(std::unique_ptr<Connection> made) {
-  Connection& connection = *connections_.emplace_back(std::move(made));
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
-  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, connection.descriptor(), &event);
-  return connection;
-}
 
 void TcpWire::end(Connection& connection, int error) {
   if (std::exchange(connection.has_ended, true)) return;
@@ -146,7 +142,10 @@ void TcpWire::dial(int number) {
     make_room_for_descriptor();
     return dial_later(number, error);
   }
-  peer.out = &add(std::move(made));
+  if (!try_watch(*made))
+    return lose(number, fmt::format("its connection cannot be watched: {}", tcp::text_of(errno)),
+                false);
+  peer.out = connections_.emplace_back(std::move(made)).get();
   std::swap(peer.out->outgoing, peer.waiting);
 }
 

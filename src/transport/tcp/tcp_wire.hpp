@@ -58,7 +58,7 @@ class TcpWire final : public Wire {
   // Listens on a free port from first to last, or on any if both are 0.
   bool listen(int first, int last, std::string* error);
 
-  Connection& add(std::unique_ptr<Connection> made);
+  bool try_watch(Connection& connection);  // from now on; false and errno: epoll has no room
   void watch(Connection& connection);
   bool watch_all();  // false: epoll cannot watch the steady one, which stays steady
   void remove_ended();

@@ -20,8 +20,14 @@
 namespace {
 
 long global;
+unsigned long unsigned_longs[2];
 long* heap;  // of 64 bytes
 int me, n;
+
+template <typename T>
+T* off_by_four(T* words) {
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(words) + 4);
+}
 
 constexpr std::size_t kTooMany = SIZE_MAX / sizeof(long) + 2;  // overflows to one element
 constexpr std::size_t kBeyond = 1 << 30;
@@ -71,6 +77,14 @@ const std::map<std::string, void (*)()> kMistakes = {
        shmem_long_put_signal(&global, &global, 1, &local, 1, SHMEM_SIGNAL_SET, 0);
      }},
     {"p_null", [] { shmem_int_p(nullptr, 1, 0); }},
+    {"unaligned_add", [] { shmem_long_atomic_add(off_by_four(heap), 1, 0); }},
+    {"unaligned_fetch", [] { shmem_ulong_atomic_fetch(off_by_four(unsigned_longs), 0); }},
+    {"unaligned_signal", [] { shmem_signal_set(off_by_four(unsigned_longs), 1, 0); }},
+    {"unaligned_put_signal",
+     [] {
+       shmem_long_put_signal(heap, heap + 1, 1, off_by_four(unsigned_longs), 1, SHMEM_SIGNAL_SET,
+                             0);
+     }},
     {"sig_op",
      [] { shmem_putmem_signal(&global, &me, 1, reinterpret_cast<uint64_t*>(&global), 1, 77, 0); }},
     {"set_too_large", [] { shmem_barrier(1, 1, 3, &global); }},
