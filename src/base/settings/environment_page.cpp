@@ -49,9 +49,9 @@ start of any program, and `meshmem-info` prints them with their present values.
 constexpr std::string_view kPageRules = R"(
 ## How values are read
 
-- A value that cannot be understood is an error: `shmem_init` ends the job, `shmem_init_thread`
-  returns nonzero. The line that it prints names the variable, its value and what it takes.
-- Variables that take any value count as given when they are set at all: `SHMEM_DEBUG=0` debugs.
+- A value that cannot be understood is an error: `shmem_init` ends the job, and `shmem_init_thread`
+  returns nonzero. Both print a line with the variable, its value and what it takes.
+- Variables that take any value only have to be set: `SHMEM_DEBUG=0` prints debugging messages too.
 - Each `SHMEM_` variable has an older name that begins with `SMA_`. When both are set, `SHMEM_`
   wins.
 - A size may have a fraction, and is rounded up to whole bytes: `3.1m` is 3250586, `.5m` is `512k`.
@@ -62,10 +62,10 @@ constexpr std::string_view kPageRules = R"(
 )";
 
 constexpr std::string_view kPageOthers = R"(
-## Of NVSHMEM and rocSHMEM
+## Variables of NVSHMEM and rocSHMEM
 
-Scripts of programs for these libraries set those libraries' variables. One counts if ours is not
-set, and only for programs that start under that library's names
+Scripts of programs for these libraries set these libraries' variables. meshmem reads one of them
+if its own variable is not set, and only in programs that start under that library's names
 ([porting.md](porting.md#nvshmem-and-rocshmem)): `nvshmem_init` reads the first, `shmem_init` none.
 A process reads them only at its first start. The heap has 16 MiB more than they say, so that one
 block of that size fits beside small ones.
@@ -75,7 +75,7 @@ block of that size fits beside small ones.
 constexpr std::string_view kPageTests = R"(
 ## For tests of meshmem
 
-Tests of meshmem itself set these, and programs do not need them.
+Tests of meshmem itself set these. Programs do not need them.
 
 )";
 
@@ -130,11 +130,11 @@ std::string environment_markdown() {
   page += table_of(false);
   page += kPageRules;
   page += kPageOthers;
-  page += "| of | variable | is read as |\n|---|---|---|\n";
+  page += "| library | variable | is read as |\n|---|---|---|\n";
   for (const LibraryVariable& variable : kLibraryVariables)
     page +=
         fmt::format("| {} | `{}` | `{}` |\n", variable.library_name, variable.name, variable.ours);
-  page += "\n## Set by oshrun\n\nThese are for the programs that it starts.\n\n";
+  page += "\n## Set by oshrun\n\n`oshrun` sets these for the programs that it starts.\n\n";
   page += "| variable | what it says |\n|---|---|\n";
   for (const OshrunVariable& variable : kOshrunVariables) {
     page += fmt::format("| `{}` | {} |\n", variable.name, variable.text);

@@ -51,22 +51,22 @@ struct OshrunVariable {
 };
 inline constexpr OshrunVariable kOshrunVariables[] = {
     {"MESHMEM_OUTPUT_TTY",
-     "1 when the output of oshrun goes to a terminal, so that a program whose own output is a "
-     "pipe to oshrun may still draw a progress bar."},
+     "1 when the output of oshrun goes to a terminal. So a program may draw a progress bar, "
+     "although its own output is a pipe to oshrun."},
     {"MESHMEM_ERROR_TTY", "The same for standard error of oshrun."},
     {"MESHMEM_OSHRUN_PES",
      "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
-     "reaches, such as that of another launcher in between, says another number."},
+     "reaches says another number, as that of another launcher in between may."},
     {"MESHMEM_OSHRUN_FAKE_NODES",
      "For tests of the library itself: oshrun tells the PEs apart as if they were on this many "
      "machines. They reach each other by the network, over the loopback."},
     {"MESHMEM_OSHRUN_STATUS",
-     "Names memory of oshrun's, where the PEs write what they wait for and oshrun reads it. "
-     "Without it, as under other launchers, they write it to memory of their own."},
+     "Names the memory of oshrun into which the PEs write what they wait for. Without it, as "
+     "under other launchers, they write it into memory of their own."},
     {"MESHMEM_OSHRUN_RECORD",
-     "Where PE 0 tells the oshrun that started a job over several machines that the job has "
-     "begun and that it has ended well. Other launchers may report success after they lost a "
-     "machine."},
+     "In a job over several machines: where PE 0 tells oshrun that the job has begun, and that it "
+     "has ended well. The launcher that oshrun uses for such a job may report success after it "
+     "lost a machine."},
 };
 
 // Under whose names a program starts.
