@@ -85,9 +85,12 @@ void note_end() {
 // ignores are left to it.
 constexpr int kEndings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+// A program that had a handler of its own for a while may call this one or put it back, also after
+// the trace.
 void note_end_by_signal(int number) {
-  note_end();
-  raise(number);  // ends the process when this returns
+  if (part_fd() >= 0) note_end();
+  ::signal(number, SIG_DFL);
+  raise(number);  // ends the process when the handler returns
 }
 
 void replace_handlers(void (*of)(int), void (*by)(int)) {
@@ -95,7 +98,7 @@ void replace_handlers(void (*of)(int), void (*by)(int)) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != of) continue;
     action.sa_handler = by;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    action.sa_flags = 0;
     sigaction(number, &action, nullptr);
   }
 }
