@@ -4,7 +4,7 @@
  *   (nothing)  every kind of call once, in a ring of PEs
  *   cost       prints what calls take: in ns, for people; ratio: in readings of the clock
  *   killed     PE 1 is killed while the others wait for it in a barrier; ended_HOW: by SIGTERM
- *   error      PE 1 makes a mistake
+ *   error      PE 1 makes a mistake; outlived: a child of fork ends later, by SIGTERM
  *   full       more calls than a trace holds; own_store: a wait that no call ends
  *   away       PE 0 is in no call while PE 1 reads its memory until it finds that
  */
@@ -178,6 +178,15 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
     if (me == 1) shmem_long_p(&flag, 1, n);
     shmem_barrier_all();
+  } else if (strcmp(how, "outlived") == 0) {
+    if (fork() == 0) {
+      setsid();
+      usleep(300000);
+      kill(getppid(), SIGKILL);
+      sleep(1);
+      raise(SIGTERM);
+    }
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
   } else if (strncmp(how, "ended_", strlen("ended_")) == 0) {
     end_by_signal(how);
   } else if (strcmp(how, "full") == 0) {

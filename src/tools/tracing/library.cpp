@@ -26,6 +26,7 @@ namespace meshmem::tracing {
 namespace {
 
 TraceJob traced_job;
+pid_t traced_process = 0;  // a child of fork shares its part
 // Lives for ever, as other things here do: a destructor of the program may finalize.
 std::string& traced_file = *new std::string;
 
@@ -88,7 +89,7 @@ constexpr int kEndings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 // A program that had a handler of its own for a while may call this one or put it back, also after
 // the trace.
 void note_end_by_signal(int number) {
-  if (part_fd() >= 0) note_end();
+  if (part_fd() >= 0 && getpid() == traced_process) note_end();
   ::signal(number, SIG_DFL);
   raise(number);  // ends the process when the handler returns
 }
@@ -142,6 +143,7 @@ std::string open_trace(const TraceJob& job) {
   traced_file = job.file;
   traced_job = job;
   traced_job.file = traced_file;
+  traced_process = getpid();
   if (job.pe == 0)
     if (const std::string error = remove_older(traced_file); !error.empty()) return refusal(error);
   if (job.is_first_of_node) remove_parts_of_more_pes(traced_file, job.n_pes);
