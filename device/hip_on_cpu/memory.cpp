@@ -151,7 +151,8 @@ hipError_t allocate_on_host(void** pointer, std::size_t size, MemoryKind kind, u
   if (const hipError_t error = refuse_while_capturing(); error != hipSuccess) return error;
   *pointer = nullptr;
   if (size == 0) return hipSuccess;
-  void* memory = std::aligned_alloc(kPage, whole_pages(size));
+  const std::size_t length = whole_pages(size);  // 0 for the largest sizes, which it cannot hold
+  void* memory = length < size ? nullptr : std::aligned_alloc(kPage, length);
   if (memory == nullptr) return hipErrorOutOfMemory;
   Allocations::get().add({memory, size, kind, current_device(), flags});
   *pointer = memory;

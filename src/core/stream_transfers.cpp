@@ -113,9 +113,10 @@ std::uint64_t* word_for_kernels(const char* routine, const std::uint64_t* addres
   return static_cast<std::uint64_t*>(variable_for_kernels(routine, address, sizeof *address, pe));
 }
 
-void check_signal_op(const char* routine, int sig_op) {
-  if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
-    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", routine, sig_op);
+void check_signal(const char* routine, const Signal& signal) {
+  if (signal.op != SHMEM_SIGNAL_SET && signal.op != SHMEM_SIGNAL_ADD)
+    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", routine, signal.op);
+  check_alignment(routine, signal.address, sizeof *signal.address);
 }
 
 }  // namespace
@@ -160,7 +161,7 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe) {
-  check_signal_op(call.routine, signal.op);
+  check_signal(call.routine, signal);
   const MemoryOfCall memory(
       call.routine, call.stream,
       {{dest, bytes}, {source, bytes}, {signal.address, sizeof *signal.address}});
@@ -182,7 +183,7 @@ void put_signal(const StreamCall& call, void* dest, const void* source, std::siz
 }
 
 void update_signal(const StreamCall& call, const Signal& signal, int pe) {
-  check_signal_op(call.routine, signal.op);
+  check_signal(call.routine, signal);
   const MemoryOfCall memory(call.routine, call.stream, {{signal.address, sizeof *signal.address}});
   if (is_far(call.routine, pe))
     return hand_over(call, signal_command(call.routine, ProxyOp::signal, signal, pe),

@@ -312,6 +312,19 @@ class TestFailures(TraceTest):
             self.assertEqual(self.finish(process).status, 128 + number)
             self.check_wait(0.5e6)
 
+    def test_handlers_of_the_program_may_hand_a_signal_on(self):
+        for how in ("chained", "restored", "late"):
+            result = self.oshrun("-n", 1, PROGRAM, f"ended_{how}")
+            self.assertEqual(result.status, 128 + signal.SIGTERM, result)
+            self.assertNotIn("Segmentation fault", result.err, result)
+
+    def test_a_child_of_fork_does_not_change_when_its_parent_ended(self):
+        self.oshrun("-n", 1, PROGRAM, "outlived")
+        time.sleep(2)
+        self.meshmem_trace("join", self.file)
+        for waiting in Trace(self.file).named("shmem_long_wait_until", 0):
+            self.assertLess(waiting["dur"], 0.9e6)
+
     def test_there_is_nothing_to_join(self):
         self.assertIn("there are no parts", self.meshmem_trace("join", self.file, status=1))
 

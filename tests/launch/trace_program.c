@@ -3,8 +3,8 @@
  * A program whose trace is known: trace_program [HOW].
  *   (nothing)  every kind of call once, in a ring of PEs
  *   cost       prints what calls take: in ns, for people; ratio: in readings of the clock
- *   killed     PE 1 is killed while the others wait for it in a barrier
- *   error      PE 1 makes a mistake
+ *   killed     PE 1 is killed while the others wait for it in a barrier; ended_HOW: by SIGTERM
+ *   error      PE 1 makes a mistake; outlived: a child of fork ends later, by SIGTERM
  *   full       more calls than a trace holds; own_store: a wait that no call ends
  *   away       PE 0 is in no call while PE 1 reads its memory until it finds that
  */
@@ -137,6 +137,23 @@ static void ratio(void) {
 
 static void finalize(void) { shmem_finalize(); }
 
+static void (*handler_before)(int);
+static void call_handler_before(int number) {
+  if (handler_before != SIG_DFL) return handler_before(number);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/* The program's own handler calls the one before it (chained), or that one is there again when
+   SIGTERM comes (restored), also after the trace (late). SIGALRM ends what SIGTERM does not. */
+static void end_by_signal(const char* how) {
+  alarm(5);
+  handler_before = signal(SIGTERM, call_handler_before);
+  if (strcmp(how, "ended_late") == 0) shmem_finalize();
+  if (strcmp(how, "ended_chained") != 0) signal(SIGTERM, handler_before);
+  raise(SIGTERM);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   const int finalizes_last = strcmp(how, "finalize_last") == 0;
@@ -161,6 +178,17 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
     if (me == 1) shmem_long_p(&flag, 1, n);
     shmem_barrier_all();
+  } else if (strcmp(how, "outlived") == 0) {
+    if (fork() == 0) {
+      setsid();
+      usleep(300000);
+      kill(getppid(), SIGKILL);
+      sleep(1);
+      raise(SIGTERM);
+    }
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+  } else if (strncmp(how, "ended_", strlen("ended_")) == 0) {
+    end_by_signal(how);
   } else if (strcmp(how, "full") == 0) {
     for (int i = 0; i < 1100000; ++i) shmem_long_p(&flag, i, me);
   } else if (strcmp(how, "away") == 0) {

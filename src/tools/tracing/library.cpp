@@ -26,6 +26,7 @@ namespace meshmem::tracing {
 namespace {
 
 TraceJob traced_job;
+pid_t traced_process = 0;  // a child of fork shares its part
 // Lives for ever, as other things here do: a destructor of the program may finalize.
 std::string& traced_file = *new std::string;
 
@@ -86,9 +87,12 @@ void note_end() {
 // ignores are left to it.
 constexpr int kEndings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+// A program that had a handler of its own for a while may call this one or put it back, also after
+// the trace.
 void note_end_by_signal(int number) {
-  note_end();
-  raise(number);  // ends the process when this returns
+  if (part_fd() >= 0 && getpid() == traced_process) note_end();
+  ::signal(number, SIG_DFL);
+  raise(number);  // ends the process when the handler returns
 }
 
 void replace_handlers(void (*of)(int), void (*by)(int)) {
@@ -96,7 +100,7 @@ void replace_handlers(void (*of)(int), void (*by)(int)) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != of) continue;
     action.sa_handler = by;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    action.sa_flags = 0;
     sigaction(number, &action, nullptr);
   }
 }
@@ -140,6 +144,7 @@ std::string open_trace(const TraceJob& job) {
   traced_file = job.file;
   traced_job = job;
   traced_job.file = traced_file;
+  traced_process = getpid();
   if (job.pe == 0)
     if (const std::string error = remove_older(traced_file); !error.empty()) return refusal(error);
   if (job.is_first_of_node) remove_parts_of_more_pes(traced_file, job.n_pes);

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "tools/interpose/teams.hpp"
 
@@ -209,10 +210,9 @@ void close_part(bool remove) {
   const std::lock_guard lock(part.mutex);
   recorded_part = 0;
   if (part.fd < 0) return;
+  close(std::exchange(part.fd, -1));  // first: a signal handler looks at it
   munmap(part.header, kHeaderBytes);
-  close(part.fd);
   if (remove) unlink(part.path.c_str());
-  part.fd = -1;
 }
 
 void say_what_is_left() {

@@ -231,6 +231,12 @@ void make(const char* mistake, long* heap) {
   if (is("host_sum_beyond")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 1 << 28);
   if (is("host_alltoalls_beyond"))
     shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap, 1, 1 << 28, 4);
+  auto* const unaligned = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(heap) + 4);
+  if (is("unaligned_signal_on_stream"))
+    shmemx_signal_op_on_stream(unaligned, 1, SHMEM_SIGNAL_SET, 0, nullptr);
+  if (is("unaligned_put_signal_on_stream"))
+    shmemx_putmem_signal_on_stream(heap + 2, heap + 3, 8, unaligned, 1, SHMEM_SIGNAL_ADD, 0,
+                                   nullptr);
   if (is("far_on_stream")) shmemx_putmem_on_stream(heap, heap + 1, 8, 0, nullptr);
   if (is("no_part")) shmem_long_collect(SHMEM_TEAM_WORLD, heap, nullptr, 1);
   if (is("no_root")) hipLaunchKernelGGL(broadcast_from, dim3(1), dim3(40), 0, nullptr, heap, 2);
