@@ -159,6 +159,7 @@ void forget_strands() {
     strand.numbers.clear();
     strand.call_number = strand.version = strand.n_told = 0;
     strand.is_published = strand.is_between_calls = false;
+    strand.next_access = 0;
   }
 }
 
