@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells of the shadow of MESHMEM_CHECK=races: what is added without a clock, and with one.
+// Cells of the shadow of MESHMEM_CHECK=races: what is added at once, and with a look for races.
 #include "tools/races/shadow.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,9 @@ struct Memory {
   std::optional<Access> add(std::size_t offset, std::size_t bytes, const Access& access) {
     return add_access(shadow, offset, bytes, access, Clock(numbers, kPes));
   }
-  bool try_add(const Access& access) { return try_add_access(shadow, 0, words_of(access)); }
+  bool try_add(const Access& access) {
+    return try_add_access(shadow, 0, words_of(access), Clock(numbers, kPes));
+  }
   bool has(const Access& access) const {
     for (const Slot& slot : cells[0].slots)
       if (slot.contains(words_of(access))) return true;
@@ -87,7 +89,7 @@ TEST(TryAdd, KeepsAWriteWhereThereIsAReadOfAnotherCall) {
   EXPECT_EQ(memory.count(), 1);
 }
 
-TEST(TryAdd, LeavesCellsOfOthersToAClock) {
+TEST(TryAdd, LeavesUnknownAccessesOfOthersToTheRest) {
   for (const bool writes : {false, true}) {
     Memory memory;
     EXPECT_FALSE(memory.add(0, 8, access_of(2, 5, writes)));
@@ -99,7 +101,20 @@ TEST(TryAdd, LeavesCellsOfOthersToAClock) {
   }
 }
 
-TEST(TryAdd, LeavesOtherStrandsAndCallsUnderWayToAClock) {
+TEST(TryAdd, TakesAccessesOfOthersThatAreKnown) {
+  for (const bool writes : {false, true}) {
+    Memory memory;
+    EXPECT_FALSE(memory.add(0, 8, access_of(2, 5, true)));
+    memory.numbers[place_in_clock(kPes, {2, 0}, Order::program)] = 4;
+    EXPECT_FALSE(memory.try_add(access_of(1, 9, writes)));
+    memory.numbers[place_in_clock(kPes, {2, 0}, Order::program)] = 5;
+    EXPECT_TRUE(memory.try_add(access_of(1, 9, writes)));
+    EXPECT_EQ(memory.has(access_of(2, 5, true)), !writes);
+    EXPECT_TRUE(memory.has(access_of(1, 9, writes)));
+  }
+}
+
+TEST(TryAdd, LeavesOtherStrandsAndCallsUnderWayToTheRest) {
   Memory memory;
   Access other = access_of(1, 5, false);
   other.strand = 31;

@@ -124,7 +124,8 @@ std::uint64_t rest_of_loads = 0;
   return false;
 }
 
-// Notes a load or store in one cell if no clock and no lock but the cell's is needed for it.
+// Notes a load or store in one cell if it races with nothing there. The clock grows only, and stays
+// where it is: at worst another thread of the strand has just learned what this one has not.
 [[gnu::noinline]] bool try_add(const Mapping& mapping, std::size_t cell, Words access,
                                const void* caller) {
   const bool stores = access.rest & Rest::kWrites;
@@ -132,7 +133,7 @@ std::uint64_t rest_of_loads = 0;
   if (access.numbers == 0 || tells || must_stay_out()) return false;
   const std::uint64_t site = find_recent_site(caller, stores);
   access.rest |= site;
-  return site != 0 && try_add_access(mapping.shadow, cell, access);
+  return site != 0 && try_add_access(mapping.shadow, cell, access, my_clock());
 }
 
 // The same of a range. A strand's next access has the same numbers as long as it neither calls nor

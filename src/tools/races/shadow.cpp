@@ -98,14 +98,17 @@ std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::
   return race;
 }
 
-// As add_access(), whose rules all reduce to these where no clock is needed.
-bool try_add_access(const Shadow& shadow, std::size_t cell, Words access) {
+// As add_access(), whose rules all reduce to these where nothing races.
+bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known) {
+  const auto now = std::bit_cast<Access>(access);
   const HeldCells held(shadow.lock_of(cell));
   auto& slots = shadow.cells[cell].slots;
   for (const Slot& slot : slots) {
     const Words old = slot.words();
     const std::uint64_t differs = old.rest ^ access.rest;
-    if (old.numbers != 0 && (differs & (Rest::kPe | Rest::kStrands | Rest::kOrder))) return false;
+    const bool is_ours = !(differs & (Rest::kPe | Rest::kStrands | Rest::kOrder));
+    if (old.numbers != 0 && !is_ours && !known.orders(std::bit_cast<Access>(old), now))
+      return false;
     if (is_more_of(access, old)) access.rest |= old.rest & Rest::kBytes;
   }
   Slot* place = nullptr;

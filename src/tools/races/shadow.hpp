@@ -67,9 +67,9 @@ class Clock {
 std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known);
 
-// Adds a load or store of the program to a cell if no clock is needed: the cell has room, and only
-// accesses of the same strand that are done. False: nothing is added.
-bool try_add_access(const Shadow& shadow, std::size_t cell, Words access);
+// Adds a load or store of the program to a cell that has room, and only accesses that are known.
+// False: nothing is added.
+bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known);
 
 // The writes of other strands there, which the caller has seen. False: somebody may have written
 // who is not among them.

@@ -2,8 +2,8 @@
 //
 // The state of this PE: where symmetric memory is, which calls are under way, and its clock, with
 // what makes the clock learn.
-// Invariant: all of it is behind the mutex, which begin and end of a call hold. Read and written by
-// the files of the checker alone.
+// Invariant: all of it is behind the mutex, which begin and end of a call hold, but for reads that
+// are said to need none. Read and written by the files of the checker alone.
 #ifndef MESHMEM_TOOLS_RACES_STATE_HPP_
 #define MESHMEM_TOOLS_RACES_STATE_HPP_
 
@@ -28,7 +28,9 @@ struct Fetch {
 };
 
 struct Strand {
-  std::vector<std::uint32_t> numbers;  // the clock
+  // The clock. Its memory stays where it is: loads and stores of the program read it without the
+  // mutex.
+  std::vector<std::uint32_t> numbers;
   std::uint32_t call_number = 0, version = 0;
   bool is_published = false;
   bool is_between_calls = false;  // call_number is that of the program's own accesses
