@@ -120,23 +120,21 @@ std::string Board::open(const TraceJob& job) {
   return error.empty() ? "" : fmt::format("cannot map {} bytes: {}", bytes_, error);
 }
 
+// Other threads of the program may still be about to note an access, in memory that is nobody's.
 void Board::close() {
-  if (base_) munmap(base_, bytes_);
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (base_ && mmap(base_, bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0) == MAP_FAILED)
+    munmap(base_, bytes_);
   base_ = nullptr;
 }
 
-namespace {
-thread_local bool is_held = false;
-}
-
 Held::Held(pthread_mutex_t& mutex) : mutex_(mutex) {
-  is_held = true;
+  is_in_board = true;
   if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
 }
 Held::~Held() {
   pthread_mutex_unlock(&mutex_);
-  is_held = false;
+  is_in_board = false;
 }
-bool Held::is_here() { return is_held; }
 
 }  // namespace meshmem::races

@@ -2,14 +2,18 @@
 //
 // The memory in which the PEs that share one tell each other what they have accessed: a shadow of
 // each PE's symmetric memory, and each PE's clocks and call sites. These are the PEs of a node.
-// Invariant: one mutex for a PE's part and its shadow; a thread holds one at a time. Pages that
-// nobody touches take no memory. Used by boards, and by the checker for what is this PE's own.
+// Invariant: a PE's part has one mutex, and its shadow has locks; a thread holds one of all at a
+// time. Pages that nobody touches take no memory. Used by boards, and by the checker for what is
+// this PE's own.
 #ifndef MESHMEM_TOOLS_RACES_BOARD_HPP_
 #define MESHMEM_TOOLS_RACES_BOARD_HPP_
 
 #include <pthread.h>
+#include <sched.h>
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -66,11 +70,78 @@ struct Access {
 };
 static_assert(sizeof(Access) == 16);
 
+// An access as the words that are read and written at once. No two accesses of a PE with different
+// numbers are of one call and one clock.
+struct Words {
+  std::uint64_t numbers, rest;
+};
+inline Words words_of(const Access& access) { return std::bit_cast<Words>(access); }
+// Bits of the rest.
+struct Rest {
+  static constexpr std::uint64_t kSite = 0xffff, kPe = kSite << 16,
+                                 kStrand = std::uint64_t{1} << 32, kStrands = 0xff * kStrand,
+                                 kByte = kStrand << 8, kBytes = 0xff * kByte,
+                                 kOrder = (kByte << 8) * 3, kWrites = kByte << 12,
+                                 kIsCrowded = kByte << 14;
+};
+
+// An access in a cell. Its lock protects it (HeldCells), but for contains().
+class Slot {
+ public:
+  Access load() const { return std::bit_cast<Access>(words()); }
+  Words words() const {
+    return {numbers_.load(std::memory_order_relaxed), rest_.load(std::memory_order_relaxed)};
+  }
+  // Numbers are 0 while the rest changes: a thread that finds its own before and behind the rest
+  // has read both of one access. A cell stays crowded.
+  void store(const Words& words) {
+    const std::uint64_t is_crowded = rest_.load(std::memory_order_relaxed) & Rest::kIsCrowded;
+    numbers_.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    rest_.store((words.rest & ~Rest::kIsCrowded) | is_crowded, std::memory_order_relaxed);
+    numbers_.store(words.numbers, std::memory_order_release);
+  }
+  void clear() { store({0, 0}); }
+  void crowd() {
+    rest_.store(rest_.load(std::memory_order_relaxed) | Rest::kIsCrowded,
+                std::memory_order_relaxed);
+  }
+  // Whether it is this load or store, or one of more bytes or a store, which stands for it.
+  [[gnu::always_inline]] bool contains(const Words& access) const {
+    if (numbers_.load(std::memory_order_acquire) != access.numbers) return false;
+    const std::uint64_t rest = rest_.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uint64_t may_be_more = Rest::kBytes | Rest::kWrites;
+    const std::uint64_t differs = (rest ^ access.rest) & ~(Rest::kSite | Rest::kIsCrowded);
+    return numbers_.load(std::memory_order_relaxed) == access.numbers &&
+           !(differs & ~(may_be_more & rest));
+  }
+
+ private:
+  std::atomic<std::uint64_t> numbers_, rest_;
+};
+static_assert(sizeof(Slot) == sizeof(Access));
+
 // 8 bytes of symmetric memory. Where there was once no room for a write the cell is crowded:
 // anybody may have written.
 struct Cell {
   static constexpr std::size_t kBytes = 8, kAccesses = 4;
-  Access accesses[kAccesses];
+  Slot slots[kAccesses];
+};
+
+// A bit for each byte of a cell, from the first to the one before the last.
+inline std::uint8_t bits_of_bytes(std::size_t first, std::size_t last) {
+  return static_cast<std::uint8_t>(((1u << last) - 1) & ~((1u << first) - 1));
+}
+
+// The cells of a PE, and their locks: neighbours share one.
+using CellLock = std::atomic<std::uint8_t>;
+struct Shadow {
+  static constexpr std::size_t kLocks = 4096, kCellsOfLock = 8;
+  std::span<Cell> cells;
+  CellLock* locks = nullptr;
+
+  CellLock& lock_of(std::size_t cell) const { return locks[cell / kCellsOfLock % kLocks]; }
 };
 
 // Symmetric memory that begins `offset` bytes from the first of the shadow.
@@ -95,6 +166,7 @@ struct PeBoard {
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
+  CellLock locks[Shadow::kLocks];
   std::uint32_t n_strands;              // that have published, or of whom those have heard
   std::uint32_t versions[kMaxStrands];  // the newest of each
   std::uint32_t n_entries;
@@ -141,7 +213,9 @@ class Board {
   std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
   // The last write by which each strand of each PE has told this one.
   std::span<Told> told(int pe) const;
-  std::span<Cell> shadow(int pe) const { return {at<Cell>(begin_of(pe) + before_shadow_), cells_}; }
+  Shadow shadow(int pe) const {
+    return {{at<Cell>(begin_of(pe) + before_shadow_), cells_}, of(pe).locks};
+  }
 
  private:
   template <typename T>
@@ -159,18 +233,41 @@ class Board {
   std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };
 
-// Also of a PE that has died within it: the job ends then. is_here(): by this thread, which a
-// handler of signals may have interrupted there.
+// Whether this thread is where a handler of signals may have interrupted it, and must not enter.
+inline constinit thread_local bool is_in_board = false;
+
+// Also of a PE that has died within it: the job ends then.
 class Held {
  public:
   explicit Held(pthread_mutex_t& mutex);
   ~Held();
-  static bool is_here();
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 
  private:
   pthread_mutex_t& mutex_;
+};
+
+// The cells of one lock. Of a PE that has died within it the next one takes it away.
+class HeldCells {
+ public:
+  explicit HeldCells(CellLock& lock) : lock_(lock) {
+    is_in_board = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    for (int turns = 0; lock_.exchange(1, std::memory_order_acquire) != 0 && turns < kMost; ++turns)
+      sched_yield();
+  }
+  ~HeldCells() {
+    lock_.store(0, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_in_board = false;
+  }
+  HeldCells(const HeldCells&) = delete;
+  HeldCells& operator=(const HeldCells&) = delete;
+
+ private:
+  static constexpr int kMost = 1 << 22;  // seconds
+  CellLock& lock_;
 };
 
 }  // namespace meshmem::races

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The newest loads and stores of each thread, by cell. Most accesses repeat one of these. They also
-// say which memory of this PE that is not symmetric other strands have used.
+// The newest loads and stores of each thread of memory that is not symmetric, by 8 bytes. They say
+// which of it other strands have used.
 // Invariant: an access counts as repeated as long as neither the call number of its strand nor its
 // clock changes. Anything that would race with the next access then races with the one that was
 // noted. Only find_noted() reads tables of other threads.
@@ -24,8 +24,8 @@ struct Piece {
   std::uint8_t bytes;  // a bit for each
 };
 inline Piece piece_of(std::uintptr_t at, std::size_t bytes) {
-  const auto all = static_cast<unsigned>((1u << bytes) - 1);
-  return {at / Cell::kBytes, static_cast<std::uint8_t>(all << at % Cell::kBytes)};
+  const std::size_t first = at % Cell::kBytes;
+  return {at / Cell::kBytes, bits_of_bytes(first, first + bytes)};
 }
 inline bool is_piece(std::uintptr_t at, std::size_t bytes) {
   return at % Cell::kBytes + bytes <= Cell::kBytes;

@@ -10,6 +10,7 @@ namespace {
 
 // A write into the memory of `pe`, which it may see from now on.
 void tell(const Board& board, int pe, const Access& write) {
+  const Held held(board.of(pe).mutex);
   Told& told = board.told(pe)[board.place_of(write.who())];
   Access& last = write.how() == Order::signaled ? told.signaled : told.write;
   last = write;
@@ -56,14 +57,12 @@ void use_all(const Board& board, int pe, const UseNumber& use) {
 
 std::optional<Access> add_to_part(const Board& board, int pe, const Range& range,
                                   const Access& access, bool has_told, const Clock& known) {
-  const Held held(board.of(pe).mutex);
   if (has_told) tell(board, pe, access);
   return add_access(board.shadow(pe), range.offset, range.bytes, access, known);
 }
 
 Seen see_in_part(const Board& board, int pe, const Range& range, const Worker& me) {
   Seen seen{};
-  const Held held(board.of(pe).mutex);
   seen.is_known = see_writes(board.shadow(pe), range.offset, range.bytes, me,
                              [&](const Access& write) { seen.writes.push_back(write); });
   return seen;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Works on a PE's part of the board that is in this memory, for PEs of any node.
-// Invariant: each takes the mutex of the part, and no other; none waits for anything else. Called
-// by boards.
+// Invariant: each takes the mutex of the part or locks of its cells, one at a time, and waits for
+// nothing else. Called by boards.
 #ifndef MESHMEM_TOOLS_RACES_PARTS_HPP_
 #define MESHMEM_TOOLS_RACES_PARTS_HPP_
 

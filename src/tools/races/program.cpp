@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Most accesses repeat one that is noted, and are done. Invariant: as program.hpp says.
+// Most accesses repeat one that the shadow has, or need no clock, and take no lock of the checker.
+// Invariant: as program.hpp says.
 #include "tools/races/program.hpp"
 
 #include <dlfcn.h>
 #include <pshmem.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -20,16 +23,21 @@
 namespace meshmem::races {
 namespace {
 
-// Symmetric memory of a PE that this one can load from. own: where this PE has its own.
+// Symmetric memory of a PE that this one can load from.
 struct Mapping {
   std::uintptr_t begin;
   std::size_t bytes;
-  std::uintptr_t own;
+  std::size_t offset;  // of its shadow
   int pe;
+  Shadow shadow;  // not of another node
 };
 // By address. Lives for ever, as watches do: a destructor of the program may finalize.
 auto& mappings = *new std::vector<Mapping>;
-std::atomic<const Mapping*> last_mapping{nullptr};
+
+// The blocks of addresses that were looked up last and have no end of a mapping in them. A word has
+// the block, and below it a place; 0: none.
+constexpr std::uintptr_t kBlock = 4096, kNowhere = 1, kFirstMapping = 2;
+constinit std::array<std::atomic<std::uint64_t>, 4096> blocks{};
 
 // The value is loaded after the call that tells of it.
 struct Watch {
@@ -41,22 +49,43 @@ auto& watches = *new std::vector<Watch>;
 std::atomic<bool> has_watches{false};
 
 void map_peers(const TraceRange& own) {
+  const Board& board = checker.boards.of_node();
   for (int pe = 0; pe < checker.job.n_pes && own.bytes != 0; ++pe)
     if (const void* copy = pshmem_ptr(reinterpret_cast<const void*>(own.base), pe))
-      mappings.push_back({reinterpret_cast<std::uintptr_t>(copy), own.bytes, own.base, pe});
+      mappings.push_back({reinterpret_cast<std::uintptr_t>(copy), own.bytes,
+                          symmetric(own.base, 1)->offset, pe,
+                          board.has(pe) ? board.shadow(pe) : Shadow{}});
 }
 
-const Mapping* find_mapping(std::uintptr_t at) {
-  const Mapping* last = last_mapping.load(std::memory_order_relaxed);
-  if (last && at - last->begin < last->bytes) return last;
-  auto behind =
+void forget_blocks() {
+  for (auto& block : blocks) block = 0;
+}
+
+const Mapping* search_mapping(std::uintptr_t at) {
+  const auto behind =
       std::upper_bound(mappings.begin(), mappings.end(), at,
                        [](std::uintptr_t begin, const Mapping& one) { return begin < one.begin; });
-  if (behind == mappings.begin()) return nullptr;
-  const Mapping& mapping = *--behind;
-  if (at - mapping.begin >= mapping.bytes) return nullptr;
-  last_mapping.store(&mapping, std::memory_order_relaxed);
-  return &mapping;
+  const bool is_first = behind == mappings.begin();
+  const Mapping* before = is_first ? nullptr : &*std::prev(behind);
+  const bool is_in = before && at - before->begin < before->bytes;
+  const std::uintptr_t end_before = before ? before->begin + before->bytes : 0;
+  const std::uintptr_t begin = is_in ? before->begin : end_before;
+  const std::uintptr_t begin_behind = behind == mappings.end() ? UINTPTR_MAX : behind->begin;
+  const std::uintptr_t end = is_in ? end_before : begin_behind;
+  const std::uintptr_t block = at & ~(kBlock - 1);
+  const std::size_t place =
+      is_in ? kFirstMapping + static_cast<std::size_t>(before - mappings.data()) : kNowhere;
+  const bool has_shadow = !is_in || before->shadow.locks;
+  if (begin <= block && end - block >= kBlock && place < kBlock && has_shadow)
+    blocks[at / kBlock % blocks.size()].store(block | place, std::memory_order_relaxed);
+  return is_in ? before : nullptr;
+}
+
+[[gnu::always_inline]] inline const Mapping* find_mapping(std::uintptr_t at) {
+  const std::uint64_t word = blocks[at / kBlock % blocks.size()].load(std::memory_order_relaxed);
+  const std::uint64_t place = word % kBlock;
+  if (place == 0 || word / kBlock != at / kBlock) return search_mapping(at);
+  return place == kNowhere ? nullptr : &mappings[place - kFirstMapping];
 }
 
 // ---- What the program calls
@@ -69,12 +98,58 @@ void take_number_between_calls() {
 }
 
 Range range_of(const Mapping& mapping, std::uintptr_t at, std::size_t bytes) {
-  return *symmetric(mapping.own + (at - mapping.begin), bytes);
+  const std::size_t before = at - mapping.begin;
+  return {mapping.offset + before, std::min(bytes, mapping.bytes - before)};
 }
 
 void watch(int pe, const Range& range) {
   watches.push_back({std::this_thread::get_id(), pe, range});
   has_watches = true;
+}
+
+// The second word of this PE's loads; the rest of it differs.
+std::uint64_t rest_of_loads = 0;
+
+// A load or store of the program, by this strand; but for its site.
+[[gnu::always_inline]] inline Words words_of_plain(std::size_t first, std::size_t last,
+                                                   bool stores) {
+  return {self().next_access.load(std::memory_order_relaxed),
+          rest_of_loads + current_strand * Rest::kStrand +
+              bits_of_bytes(first, last) * Rest::kByte + stores * Rest::kWrites};
+}
+
+[[gnu::always_inline]] inline bool is_in(const Cell& cell, const Words& access) {
+  for (const Slot& slot : cell.slots)
+    if (slot.contains(access)) return access.numbers != 0;
+  return false;
+}
+
+// Notes a load or store in one cell if it races with nothing there. The clock grows only, and stays
+// where it is: at worst another thread of the strand has just learned what this one has not.
+[[gnu::noinline]] bool try_add(const Mapping& mapping, std::size_t cell, Words access,
+                               const void* caller) {
+  const bool stores = access.rest & Rest::kWrites;
+  const bool tells = stores && checker.job.polls && mapping.pe != checker.job.pe;
+  if (access.numbers == 0 || tells || must_stay_out()) return false;
+  const std::uint64_t site = find_recent_site(caller, stores);
+  access.rest |= site;
+  return site != 0 && try_add_access(mapping.shadow, cell, access, my_clock());
+}
+
+// The same of a range. A strand's next access has the same numbers as long as it neither calls nor
+// learns: what would race with it does so with one that is there.
+bool try_note(const Mapping& mapping, const Range& range, bool stores, const void* caller) {
+  if (!mapping.shadow.locks) return false;
+  const std::size_t end = range.offset + range.bytes;
+  for (std::size_t at = range.offset; at < end;) {
+    const std::size_t first = at % Cell::kBytes, last = std::min(Cell::kBytes, first + end - at);
+    const std::size_t cell = at / Cell::kBytes;
+    const Words access = words_of_plain(first, last, stores);
+    if (!is_in(mapping.shadow.cells[cell], access) && !try_add(mapping, cell, access, caller))
+      return false;
+    at += last - first;
+  }
+  return true;
 }
 
 bool is_plain(AccessKind kind) { return kind == AccessKind::load || kind == AccessKind::store; }
@@ -103,8 +178,15 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
   add_to_shadow({caller, number_of(kind)}, mapping.pe, range,
                 {.writes = kind != AccessKind::load,
                  .manner = is_plain(kind) ? Manner::plain : Manner::atomic});
-  // A PE that sees it knows the calls before, and not those behind it.
-  if (!is_plain(kind)) self().is_between_calls = false;
+  // A PE that sees another kind knows the calls before, and not those behind it.
+  Access next{};
+  if (is_plain(kind)) {
+    next.call_number = self().call_number;
+    next.version = self().version;
+  } else {
+    self().is_between_calls = false;
+  }
+  self().next_access = words_of(next).numbers;
 }
 
 // Atomics and volatile accesses, also of memory in which other PEs see them.
@@ -116,23 +198,42 @@ void order_strands(const void* address, AccessKind kind) {
     release_to(address);
 }
 
-void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
+[[gnu::noinline]] void note_new(std::uintptr_t at, std::size_t bytes, AccessKind kind,
+                                const void* caller) {
   const Mapping* mapping = find_mapping(at);
   if (bytes == 0) return;
-  if (is_parallel()) order_strands(address, kind);
+  if (is_parallel()) order_strands(reinterpret_cast<const void*>(at), kind);
   if (!mapping) {
     if (may_be_buffer(at, bytes) || is_parallel()) note_own(at, bytes, kind, caller);
     return;
   }
-  const bool may_repeat = is_plain(kind) && is_piece(at, bytes);
-  const bool stores = kind == AccessKind::store;
-  if (may_repeat && !has_watches && is_noted(piece_of(at, bytes), stores)) return;
+  const Range range = range_of(*mapping, at, bytes);
+  if (is_plain(kind) && !has_watches &&
+      try_note(*mapping, range, kind == AccessKind::store, caller))
+    return;
   if (must_stay_out()) return;
   const Entered entered;
   if (!checker.is_open || checker.boards.head().orders_unseen) return;
-  note_in(*mapping, range_of(*mapping, at, bytes), kind, caller);
-  if (may_repeat) keep_noted(at, bytes, stores, caller);
+  note_in(*mapping, range, kind, caller);
+}
+
+// Most accesses are of memory that is not symmetric, or repeat one that the shadow has.
+void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::uint64_t word = blocks[at / kBlock % blocks.size()].load(std::memory_order_relaxed);
+  const std::uint64_t place = word % kBlock;
+  if (word / kBlock == at / kBlock && is_plain(kind) && !is_parallel()) [[likely]] {
+    if (place == kNowhere && !may_be_buffer(at, bytes)) return;
+    if (place > kNowhere && is_piece(at, bytes) && !has_watches.load(std::memory_order_relaxed)) {
+      const Mapping& mapping = mappings[place - kFirstMapping];
+      const std::size_t first = at % Cell::kBytes;
+      const std::size_t cell = (mapping.offset + (at - mapping.begin)) / Cell::kBytes;
+      const Words access = words_of_plain(first, first + bytes, kind == AccessKind::store);
+      if (is_in(mapping.shadow.cells[cell], access) || try_add(mapping, cell, access, caller))
+        return;
+    }
+  }
+  note_new(at, bytes, kind, caller);
 }
 
 void saw(const void* address, std::size_t bytes) {
@@ -166,8 +267,12 @@ constinit SetAccessHooks set_hooks = nullptr;
 bool watch_program() {
   set_hooks = reinterpret_cast<SetAccessHooks>(dlsym(RTLD_DEFAULT, kSetAccessHooksSymbol));
   if (!set_hooks) return false;
-  last_mapping = nullptr;
   mappings.clear();
+  forget_blocks();
+  Access load{};
+  load.pe = static_cast<std::uint16_t>(checker.job.pe);
+  load.is_program = load.is_there = 1;
+  rest_of_loads = words_of(load).rest;
   watches.clear();
   has_watches = false;
   map_peers(checker.job.heap);

@@ -19,12 +19,12 @@ namespace {
 
 // Lives for ever: a destructor of the program may finalize.
 auto& sites = *new std::map<std::pair<const void*, unsigned>, std::uint32_t>;
-// The places of loops, before the search.
-struct Recent {
-  Place place;
-  std::uint32_t site;
-};
-std::array<Recent, 256> recent_sites;
+
+void keep_recent_site(const void* caller, bool stores, std::uint64_t site) {
+  const std::uint64_t place = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
+  if (place <= UINT64_MAX / PeBoard::kSites)
+    recent_site_of(place).store(place * PeBoard::kSites + site, std::memory_order_relaxed);
+}
 
 void describe(Site& site, const TraceJob& job, const Place& place) {
   site.routine = place.routine;
@@ -94,15 +94,16 @@ std::uint32_t number_of(AccessKind kind) {
 }
 
 std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place) {
-  const auto at = reinterpret_cast<std::uintptr_t>(place.caller);
-  Recent& recent = recent_sites[(at ^ place.routine) % recent_sites.size()];
-  if (recent.place == place) return recent.site;
+  const bool stores = place.routine == number_of(AccessKind::store);
+  const bool is_recent = stores || place.routine == number_of(AccessKind::load);
+  if (const std::uint32_t site = is_recent ? find_recent_site(place.caller, stores) : 0)
+    return site;
   const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
                                                  static_cast<std::uint32_t>(sites.size() + 1));
   const bool is_kept = found->second < PeBoard::kSites;
   if (is_new && is_kept) describe(mine.sites[found->second], job, place);
-  recent = {place, is_kept ? found->second : 0};
-  return recent.site;
+  if (is_recent && is_kept) keep_recent_site(place.caller, stores, found->second);
+  return is_kept ? found->second : 0;
 }
 
 std::string text_of(const Boards& boards, const Race& race) {
@@ -122,7 +123,7 @@ std::string text_of_count(const Head& head) {
 
 void forget_sites() {
   sites.clear();
-  recent_sites = {};
+  for (auto& recent : recent_sites) recent = 0;
 }
 
 }  // namespace meshmem::races

@@ -31,53 +31,66 @@ bool replaces(const Access& now, const Access& old, const Clock& known) {
   return known.orders(old, now);
 }
 
-void put(Cell& cell, Access& slot, Access access) {
-  const bool is_crowded = cell.accesses[0].is_crowded;
-  slot = access;
-  slot.is_there = 1;
-  cell.accesses[0].is_crowded = is_crowded;
+// Whether the two differ in their bytes alone.
+bool is_more_of(const Words& now, const Words& old) {
+  return now.numbers == old.numbers &&
+         !((now.rest ^ old.rest) & ~(Rest::kBytes | Rest::kIsCrowded));
 }
 
-void keep(Cell& cell, const Access& access, const Clock& known) {
-  Access* free = nullptr;
-  Access* read = nullptr;
-  Access* oldest = &cell.accesses[0];
-  for (Access& slot : cell.accesses) {
-    if (slot.is_there && replaces(access, slot, known)) return put(cell, slot, access);
-    if (!slot.is_there && !free) free = &slot;
-    if (slot.is_there && !slot.writes) read = &slot;
-    if (slot.call_number < oldest->call_number) oldest = &slot;
+void keep(Cell& cell, Access access, const Clock& known) {
+  access.is_there = 1;
+  for (const Slot& slot : cell.slots)
+    if (is_more_of(words_of(access), slot.words())) access.bytes |= slot.load().bytes;
+  Slot* place = nullptr;
+  Slot* free = nullptr;
+  Slot* read = nullptr;
+  Slot* oldest = &cell.slots[0];
+  for (Slot& slot : cell.slots) {
+    const Access old = slot.load();
+    if (old.is_there && replaces(access, old, known)) {
+      if (place) place->clear();
+      place = &slot;
+    }
+    if (!old.is_there && !free) free = &slot;
+    if (old.is_there && !old.writes) read = &slot;
+    if (old.call_number < oldest->load().call_number) oldest = &slot;
   }
-  if (free) return put(cell, *free, access);
-  if (read) return put(cell, *read, access);
-  if (!access.writes) return;
-  put(cell, *oldest, access);
-  cell.accesses[0].is_crowded = 1;
+  if (!place) place = free ? free : read;
+  if (!place && access.writes) {
+    place = oldest;
+    cell.slots[0].crowd();
+  }
+  if (place) place->store(words_of(access));
 }
 
 // Calls use(cell, the bytes of it) for all that the range touches.
 template <typename Use>
-void each_cell(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, Use use) {
-  const std::size_t end = std::min(offset + bytes, shadow.size() * Cell::kBytes);
+void each_cell(const Shadow& shadow, std::size_t offset, std::size_t bytes, Use use) {
+  constexpr std::size_t kOfLock = Shadow::kCellsOfLock * Cell::kBytes;
+  const std::size_t end = std::min(offset + bytes, shadow.cells.size() * Cell::kBytes);
   while (offset < end) {
-    const std::size_t first = offset % Cell::kBytes;
-    const std::size_t last = std::min(Cell::kBytes, first + end - offset);
-    use(shadow[offset / Cell::kBytes],
-        static_cast<std::uint8_t>(((1u << last) - 1) & ~((1u << first) - 1)));
-    offset += last - first;
+    const HeldCells held(shadow.lock_of(offset / Cell::kBytes));
+    const std::size_t end_of_lock = std::min(end, (offset / kOfLock + 1) * kOfLock);
+    while (offset < end_of_lock) {
+      const std::size_t first = offset % Cell::kBytes;
+      const std::size_t last = std::min(Cell::kBytes, first + end_of_lock - offset);
+      use(shadow.cells[offset / Cell::kBytes], bits_of_bytes(first, last));
+      offset += last - first;
+    }
   }
 }
 
 }  // namespace
 
-std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std::size_t bytes,
+std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known) {
   std::optional<Access> race;
   each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
-    for (const Access& slot : cell.accesses)
-      if (slot.is_there && (slot.bytes & touched) && can_race(slot, access) && !race &&
-          !known.orders(slot, access))
-        race = slot;
+    for (const Slot& slot : cell.slots)
+      if (const Access old = slot.load(); old.is_there && (old.bytes & touched) &&
+                                          can_race(old, access) && !race &&
+                                          !known.orders(old, access))
+        race = old;
     access.bytes = touched;
     if (static_cast<Manner>(access.manner) != Manner::sync || access.writes)
       keep(cell, access, known);
@@ -85,20 +98,55 @@ std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std
   return race;
 }
 
-bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, const Worker& me,
+// As add_access(), whose rules all reduce to these where nothing races.
+bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known) {
+  const auto now = std::bit_cast<Access>(access);
+  const HeldCells held(shadow.lock_of(cell));
+  auto& slots = shadow.cells[cell].slots;
+  for (const Slot& slot : slots) {
+    const Words old = slot.words();
+    const std::uint64_t differs = old.rest ^ access.rest;
+    const bool is_ours = !(differs & (Rest::kPe | Rest::kStrands | Rest::kOrder));
+    if (old.numbers != 0 && !is_ours && !known.orders(std::bit_cast<Access>(old), now))
+      return false;
+    if (is_more_of(access, old)) access.rest |= old.rest & Rest::kBytes;
+  }
+  Slot* place = nullptr;
+  Slot* free = nullptr;
+  Slot* read = nullptr;
+  for (Slot& slot : slots) {
+    const Words old = slot.words();
+    if (old.numbers == 0) {
+      free = &slot;
+    } else if (!(old.rest & ~access.rest & (Rest::kBytes | Rest::kWrites))) {
+      if (place) place->clear();
+      place = &slot;
+    } else if (!(old.rest & Rest::kWrites)) {
+      read = &slot;
+    }
+  }
+  if (!place) place = free ? free : read;
+  if (place) place->store(access);
+  return place != nullptr;
+}
+
+bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use) {
-  bool is_anybody = false, is_crowded = false;
+  bool is_anybody = false, may_lack_some = false;
   each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
-    if (cell.accesses[0].is_crowded) is_crowded = true;
-    for (Access& slot : cell.accesses) {
-      if (!slot.is_there || !slot.writes || !(slot.bytes & touched)) continue;
+    if (cell.slots[0].load().is_crowded) may_lack_some = true;
+    for (Slot& slot : cell.slots) {
+      Access write = slot.load();
+      if (!write.is_there || !write.writes || !(write.bytes & touched)) continue;
       is_anybody = true;
-      if (slot.who() != me) use(slot);
+      if (write.who() != me) use(write);
       // It has arrived, whatever else its PE has under way.
-      if (slot.how() == Order::put) slot.order = static_cast<std::uint8_t>(Order::program);
+      if (write.how() != Order::put) continue;
+      write.order = static_cast<std::uint8_t>(Order::program);
+      slot.store(words_of(write));
     }
   });
-  return is_anybody && !is_crowded;
+  return is_anybody && !may_lack_some;
 }
 
 }  // namespace meshmem::races

@@ -2,7 +2,7 @@
 //
 // The memory of cells, and the test which accesses race.
 // Invariant: a write that a cell forgets makes it crowded, so whoever acquires from it acquires
-// from all: forgetting hides races, and makes none. The caller holds the mutex of the cells' PE.
+// from all: forgetting hides races, and makes none. Takes the locks of the cells.
 #ifndef MESHMEM_TOOLS_RACES_SHADOW_HPP_
 #define MESHMEM_TOOLS_RACES_SHADOW_HPP_
 
@@ -64,12 +64,16 @@ class Clock {
 };
 
 // Adds this PE's access to bytes of the shadow; the answer is one that it races with.
-std::optional<Access> add_access(std::span<Cell> shadow, std::size_t offset, std::size_t bytes,
+std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known);
+
+// Adds a load or store of the program to a cell that has room, and only accesses that are known.
+// False: nothing is added.
+bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known);
 
 // The writes of other strands there, which the caller has seen. False: somebody may have written
 // who is not among them.
-bool see_writes(std::span<Cell> shadow, std::size_t offset, std::size_t bytes, const Worker& me,
+bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use);
 
 }  // namespace meshmem::races

@@ -36,9 +36,7 @@ Entered::~Entered() {
 }
 void enter_routine() { ++n_routines; }
 void leave_routine() { --n_routines; }
-bool must_stay_out() {
-  return is_entered || Held::is_here() || (n_routines > 0 && checker.job.ask);
-}
+bool must_stay_out() { return is_entered || is_in_board || (n_routines > 0 && checker.job.ask); }
 
 // ---- Addresses
 
@@ -70,7 +68,10 @@ std::string name_of(const Range& range) {
 
 // ---- Clocks
 
-void renew_epoch(Strand& strand) { strand.epoch = ++checker.last_epoch; }
+void renew_epoch(Strand& strand) {
+  strand.epoch = ++checker.last_epoch;
+  strand.next_access = 0;
+}
 
 void take_call_number() {
   Strand& mine = self();

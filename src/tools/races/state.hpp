@@ -2,8 +2,8 @@
 //
 // The state of this PE: where symmetric memory is, which calls are under way, and its clock, with
 // what makes the clock learn.
-// Invariant: all of it is behind the mutex, which begin and end of a call hold. Read and written by
-// the files of the checker alone.
+// Invariant: all of it is behind the mutex, which begin and end of a call hold, but for reads that
+// are said to need none. Read and written by the files of the checker alone.
 #ifndef MESHMEM_TOOLS_RACES_STATE_HPP_
 #define MESHMEM_TOOLS_RACES_STATE_HPP_
 
@@ -28,10 +28,15 @@ struct Fetch {
 };
 
 struct Strand {
-  std::vector<std::uint32_t> numbers;  // the clock
+  // The clock. Its memory stays where it is: loads and stores of the program read it without the
+  // mutex.
+  std::vector<std::uint32_t> numbers;
   std::uint32_t call_number = 0, version = 0;
   bool is_published = false;
-  bool is_between_calls = false;         // call_number is that of the program's own accesses
+  bool is_between_calls = false;  // call_number is that of the program's own accesses
+  // The numbers of its next load or store (Words); 0 where that takes another number or version.
+  // Read without the mutex.
+  std::atomic<std::uint64_t> next_access = 0;
   std::atomic<std::uint32_t> epoch = 0;  // another one with each change of that number or the clock
   std::uint32_t n_told = 0;              // of what this PE was told
   // The threads that work on it, and the epoch when the last of them left it. That is 0 once all

@@ -155,10 +155,14 @@ void end_strand(const void* object) {
 
 void forget_strands() {
   objects.assign(count_objects(), {});
+  const std::size_t numbers =
+      checker.boards.of_node().strands() * static_cast<std::size_t>(checker.job.n_pes) * kOrders;
   for (Strand& strand : checker.strands) {
     strand.numbers.clear();
+    strand.numbers.reserve(numbers);
     strand.call_number = strand.version = strand.n_told = 0;
     strand.is_published = strand.is_between_calls = false;
+    strand.next_access = 0;
   }
 }
 

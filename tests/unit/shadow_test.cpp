@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cells of the shadow of MESHMEM_CHECK=races: what is added at once, and with a look for races.
+#include "tools/races/shadow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace meshmem::races {
+namespace {
+
+constexpr int kPes = 3;
+
+// The memory of a PE, and a clock that knows nothing.
+struct Memory {
+  std::array<Cell, 16> cells{};
+  std::array<CellLock, Shadow::kLocks> locks{};
+  Shadow shadow{cells, locks.data()};
+  std::vector<std::uint32_t> numbers = std::vector<std::uint32_t>(kPes * kOrders);
+
+  std::optional<Access> add(std::size_t offset, std::size_t bytes, const Access& access) {
+    return add_access(shadow, offset, bytes, access, Clock(numbers, kPes));
+  }
+  bool try_add(const Access& access) {
+    return try_add_access(shadow, 0, words_of(access), Clock(numbers, kPes));
+  }
+  bool has(const Access& access) const {
+    for (const Slot& slot : cells[0].slots)
+      if (slot.contains(words_of(access))) return true;
+    return false;
+  }
+  int count() const {
+    int n = 0;
+    for (const Slot& slot : cells[0].slots) n += slot.load().is_there;
+    return n;
+  }
+};
+
+Access access_of(int pe, std::uint32_t call_number, bool writes, unsigned bytes = 255) {
+  Access access{};
+  access.call_number = call_number;
+  access.version = 1;
+  access.pe = static_cast<std::uint16_t>(pe);
+  access.site = 7;
+  access.bytes = static_cast<std::uint8_t>(bytes);
+  access.writes = writes;
+  access.is_program = access.is_there = 1;
+  return access;
+}
+
+TEST(Words, HaveTheFieldsOfAnAccess) {
+  const auto rest = [](auto set) {
+    Access access{};
+    set(access);
+    return words_of(access).rest;
+  };
+  EXPECT_EQ(Rest::kSite, rest([](Access& access) { access.site = 0xffff; }));
+  EXPECT_EQ(Rest::kPe, rest([](Access& access) { access.pe = 0xffff; }));
+  EXPECT_EQ(Rest::kStrand, rest([](Access& access) { access.strand = 1; }));
+  EXPECT_EQ(Rest::kStrands, rest([](Access& access) { access.strand = 0xff; }));
+  EXPECT_EQ(Rest::kByte, rest([](Access& access) { access.bytes = 1; }));
+  EXPECT_EQ(Rest::kBytes, rest([](Access& access) { access.bytes = 0xff; }));
+  EXPECT_EQ(Rest::kOrder, rest([](Access& access) { access.order = 3; }));
+  EXPECT_EQ(Rest::kWrites, rest([](Access& access) { access.writes = 1; }));
+  EXPECT_EQ(Rest::kIsCrowded, rest([](Access& access) { access.is_crowded = 1; }));
+}
+
+TEST(TryAdd, TakesHalvesOfACellAsOne) {
+  Memory memory;
+  EXPECT_TRUE(memory.try_add(access_of(1, 5, true, 0x0f)));
+  EXPECT_FALSE(memory.has(access_of(1, 5, true)));
+  EXPECT_TRUE(memory.try_add(access_of(1, 5, true, 0xf0)));
+  EXPECT_TRUE(memory.has(access_of(1, 5, true)));
+  EXPECT_TRUE(memory.has(access_of(1, 5, false)));
+  EXPECT_EQ(memory.count(), 1);
+}
+
+TEST(TryAdd, KeepsAWriteWhereThereIsAReadOfAnotherCall) {
+  Memory memory;
+  EXPECT_TRUE(memory.try_add(access_of(1, 5, true)));
+  EXPECT_TRUE(memory.try_add(access_of(1, 6, false)));
+  EXPECT_TRUE(memory.has(access_of(1, 5, true)));
+  EXPECT_TRUE(memory.has(access_of(1, 6, false)));
+  EXPECT_TRUE(memory.try_add(access_of(1, 7, true)));
+  EXPECT_EQ(memory.count(), 1);
+}
+
+TEST(TryAdd, LeavesUnknownAccessesOfOthersToTheRest) {
+  for (const bool writes : {false, true}) {
+    Memory memory;
+    EXPECT_FALSE(memory.add(0, 8, access_of(2, 5, writes)));
+    EXPECT_FALSE(memory.try_add(access_of(1, 9, true)));
+    EXPECT_FALSE(memory.has(access_of(1, 9, true)));
+    const auto race = memory.add(0, 8, access_of(1, 9, true));
+    ASSERT_TRUE(race);
+    EXPECT_EQ(race->pe, 2);
+  }
+}
+
+TEST(TryAdd, TakesAccessesOfOthersThatAreKnown) {
+  for (const bool writes : {false, true}) {
+    Memory memory;
+    EXPECT_FALSE(memory.add(0, 8, access_of(2, 5, true)));
+    memory.numbers[place_in_clock(kPes, {2, 0}, Order::program)] = 4;
+    EXPECT_FALSE(memory.try_add(access_of(1, 9, writes)));
+    memory.numbers[place_in_clock(kPes, {2, 0}, Order::program)] = 5;
+    EXPECT_TRUE(memory.try_add(access_of(1, 9, writes)));
+    EXPECT_EQ(memory.has(access_of(2, 5, true)), !writes);
+    EXPECT_TRUE(memory.has(access_of(1, 9, writes)));
+  }
+}
+
+TEST(TryAdd, LeavesOtherStrandsAndCallsUnderWayToTheRest) {
+  Memory memory;
+  Access other = access_of(1, 5, false);
+  other.strand = 31;
+  EXPECT_TRUE(memory.try_add(other));
+  EXPECT_FALSE(memory.try_add(access_of(1, 5, false)));
+  EXPECT_FALSE(memory.has(access_of(1, 5, false)));
+
+  Memory second;
+  Access under_way = access_of(1, 5, true);
+  under_way.order = static_cast<std::uint8_t>(Order::pending);
+  under_way.is_program = 0;
+  EXPECT_FALSE(second.add(0, 8, under_way));
+  EXPECT_FALSE(second.try_add(access_of(1, 6, false)));
+  EXPECT_TRUE(second.add(0, 8, access_of(1, 6, false)));
+}
+
+TEST(TryAdd, FindsNothingOfAnotherPeWithTheSameNumbers) {
+  Memory memory;
+  EXPECT_TRUE(memory.try_add(access_of(2, UINT32_MAX, true)));
+  EXPECT_FALSE(memory.has(access_of(1, UINT32_MAX, true)));
+  EXPECT_TRUE(memory.has(access_of(2, UINT32_MAX, true)));
+}
+
+TEST(TryAdd, LeavesAFullCellToTheRulesOfForgetting) {
+  Memory memory;
+  for (std::uint32_t call = 1; call <= 4; ++call)
+    EXPECT_TRUE(memory.try_add(access_of(1, call, true, 1u << call)));
+  EXPECT_FALSE(memory.try_add(access_of(1, 5, true, 1)));
+  EXPECT_FALSE(memory.add(0, 1, access_of(1, 5, true, 1)));
+  EXPECT_TRUE(memory.cells[0].slots[0].load().is_crowded);
+  // It stays so whatever comes.
+  EXPECT_TRUE(memory.try_add(access_of(1, 6, true)));
+  EXPECT_TRUE(memory.cells[0].slots[0].load().is_crowded);
+  EXPECT_EQ(memory.count(), 1);
+  EXPECT_FALSE(see_writes(memory.shadow, 0, 8, {0, 0}, [](const Access&) {}));
+}
+
+TEST(Add, CrossesCellsAndLocks) {
+  Memory memory;
+  EXPECT_FALSE(memory.add(7, 8 * 8 + 2, access_of(1, 1, true)));
+  EXPECT_EQ(memory.cells[0].slots[0].load().bytes, 0x80);
+  for (std::size_t cell = 1; cell < 9; ++cell)
+    EXPECT_EQ(memory.cells[cell].slots[0].load().bytes, 0xff);
+  EXPECT_EQ(memory.cells[9].slots[0].load().bytes, 0x01);
+  EXPECT_FALSE(memory.cells[10].slots[0].load().is_there);
+  for (const CellLock& lock : memory.locks) EXPECT_EQ(lock.load(), 0);
+  EXPECT_FALSE(is_in_board);
+}
+
+// Another PE's access with this PE's numbers takes the place of an older one: a thread never takes
+// half of the one and half of the other for its own.
+TEST(Slot, IsReadWhole) {
+  const Words mine = words_of(access_of(1, 5, true)), old = words_of(access_of(1, 4, true)),
+              others = words_of(access_of(2, 5, true));
+  std::vector<Slot> slots(100'000);
+  for (Slot& slot : slots) slot.store(old);
+  std::atomic<std::size_t> n_stored = 0;
+  std::thread writer([&] {
+    for (Slot& slot : slots) {
+      slot.store(others);
+      n_stored.fetch_add(1, std::memory_order_relaxed);
+    }
+  });
+  for (std::size_t at = 0; at < slots.size(); at = n_stored)
+    ASSERT_FALSE(slots[at].contains(mine)) << at;
+  writer.join();
+}
+
+TEST(HeldCells, TakesALockAwayFromADeadPe) {
+  CellLock lock = 1;
+  { const HeldCells held(lock); }
+  EXPECT_EQ(lock.load(), 0);
+}
+
+}  // namespace
+}  // namespace meshmem::races
