@@ -123,14 +123,14 @@ void Lock::acquire() {
   if (before > map_.n_pes) fatal("{}: {} was not 0 before its first use", routine_, text());
   // Release: publishes nothing but the number itself; the predecessor reads it before it tells me.
   add_to_place(static_cast<int>(before) - 1, my_number_);
-  note_blocker(static_cast<int>(before) - 1);
+  note_blocker(static_cast<int>(map_.my_pe), static_cast<int>(before) - 1);
   wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },
                    [&] {
                      return fmt::format("{} in {}{}; PE {} is before this one", text(), routine_,
                                         map_.n_pes <= kMostAsked ? ", " + holder_text() : "",
                                         before - 1);
                    });
-  note_blocker(-1);
+  note_blocker(static_cast<int>(map_.my_pe), -1);
 }
 
 bool Lock::try_acquire() {

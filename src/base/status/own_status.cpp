@@ -224,10 +224,12 @@ void note_whether_alone() {
     own->is_alone = links_when_alone != 0 && count_task_links() == links_when_alone;
 }
 
-void note_blocker(int pe) {
+void note_blocker(int me, int pe) {
+  PeStatus* const own = own_pe.load(std::memory_order_acquire);
+  // A later job of the process may number its PEs in another way than the board's places.
+  if (own == nullptr || own - &board.pe(0) != me) return;
   // Release: a reader that finds this also finds that the wait before has ended.
-  if (PeStatus* const own = own_pe.load(std::memory_order_acquire))
-    own->blocker.store(static_cast<std::uint32_t>(pe + 1), std::memory_order_release);
+  own->blocker.store(static_cast<std::uint32_t>(pe + 1), std::memory_order_release);
 }
 
 // A circle is certain, since a PE that waits for a lock releases none: the others of the job need

@@ -30,8 +30,8 @@ void set_acts_alone(bool is_only);
 // Writes to the board whether only the calling thread may act for this PE. A wait calls it each
 // time before it writes what it waits for.
 void note_whether_alone();
-// Says whom the calling thread waits for in the queue of a lock; -1: no longer.
-void note_blocker(int pe);
+// Writes to the board that this PE, `me`, waits in the queue of a lock for `pe`; -1: no longer.
+void note_blocker(int me, int pe);
 // Says which PEs wait and can never go on; "": none are known. These are all PEs, or those of a
 // circle in which each has to release a lock before the next can. Each has looked after all had
 // begun to wait. Called by waits that last, each time that they say what they wait for. Answers the
