@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "tools/races/noted.hpp"
+
 namespace meshmem::races {
 namespace {
 
@@ -50,6 +52,15 @@ Access access_of(int pe, std::uint32_t call_number, bool writes, unsigned bytes 
   access.writes = writes;
   access.is_program = access.is_there = 1;
   return access;
+}
+
+TEST(Piece, IsOfOneCellAndHasBytes) {
+  EXPECT_TRUE(is_piece(8, 8));
+  EXPECT_TRUE(is_piece(15, 1));
+  EXPECT_FALSE(is_piece(15, 2));
+  EXPECT_FALSE(is_piece(8, 0));
+  EXPECT_FALSE(is_piece(13, 0));
+  EXPECT_FALSE(is_piece(8, SIZE_MAX));
 }
 
 TEST(Words, HaveTheFieldsOfAnAccess) {
