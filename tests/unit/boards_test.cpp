@@ -24,7 +24,7 @@ void pshmem_getmem(void* dest, const void* source, std::size_t bytes, int) {
 namespace meshmem::races {
 namespace {
 
-// With so many PEs fewer strands are told apart than an access has room for.
+// A job of this size tells fewer strands apart than an access has room for.
 constexpr int kPes = 200;
 
 AnswerQuestion answer_here = nullptr;

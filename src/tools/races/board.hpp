@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -78,10 +77,8 @@ struct Words {
 inline Words words_of(const Access& access) { return std::bit_cast<Words>(access); }
 // Bits of the rest.
 struct Rest {
-  static constexpr std::uint64_t kSite = 0xffff, kPe = kSite << 16,
-                                 kStrand = std::uint64_t{1} << 32, kStrands = 0xff * kStrand,
-                                 kByte = kStrand << 8, kBytes = 0xff * kByte,
-                                 kOrder = (kByte << 8) * 3, kWrites = kByte << 12,
+  static constexpr std::uint64_t kSite = 0xffff, kStrand = std::uint64_t{1} << 32,
+                                 kByte = kStrand << 8, kBytes = 0xff * kByte, kWrites = kByte << 12,
                                  kIsCrowded = kByte << 14;
 };
 
