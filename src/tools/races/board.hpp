@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -251,8 +252,7 @@ class HeldCells {
   explicit HeldCells(CellLock& lock) : lock_(lock) {
     is_in_board = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    for (int turns = 0; lock_.exchange(1, std::memory_order_acquire) != 0 && turns < kMost; ++turns)
-      sched_yield();
+    if (!try_take()) wait();
   }
   ~HeldCells() {
     lock_.store(0, std::memory_order_release);
@@ -263,7 +263,13 @@ class HeldCells {
   HeldCells& operator=(const HeldCells&) = delete;
 
  private:
-  static constexpr int kMost = 1 << 22;  // seconds
+  bool try_take() { return lock_.exchange(1, std::memory_order_acquire) == 0; }
+  [[gnu::noinline]] void wait() {
+    using std::chrono::steady_clock;
+    const auto end = steady_clock::now() + std::chrono::seconds(4);
+    while (!try_take() && steady_clock::now() < end) sched_yield();
+  }
+
   CellLock& lock_;
 };
 
