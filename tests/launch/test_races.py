@@ -46,6 +46,11 @@ class TestRaces(RacesTest):
         result = self.oshrun("-n", 3, PROGRAM, "put_get", "child")
         self.assertEqual((result.status, result.out), (1, "child 0\n" * 3), result)
 
+    def test_rounds_leave_no_more_mapped(self):
+        self.environment["SHMEM_SYMMETRIC_SIZE"] = "1G"
+        result = self.oshrun("-n", 2, PROGRAM, "rounds")
+        self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
+
     def check_refusal(self, name, refused):
         routine, text = refused[name]
         result = self.oshrun(*self.words, "-n", 2, PROGRAM, name, env={"MESHMEM_TIMEOUT": "20"})

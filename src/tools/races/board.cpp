@@ -84,6 +84,8 @@ void Board::make_mutexes() const {
 }
 
 std::string Board::open(const TraceJob& job) {
+  if (base_) munmap(base_, bytes_);  // what close() has left
+  base_ = nullptr;
   n_pes_ = static_cast<std::size_t>(job.n_pes);
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
   n_strands_ =
@@ -123,8 +125,8 @@ std::string Board::open(const TraceJob& job) {
 // Other threads of the program may still be about to note an access, in memory that is nobody's.
 void Board::close() {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  if (base_ && mmap(base_, bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0) == MAP_FAILED)
-    munmap(base_, bytes_);
+  if (mmap(base_, bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0) != MAP_FAILED) return;
+  munmap(base_, bytes_);
   base_ = nullptr;
 }
 

@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -78,10 +78,8 @@ struct Words {
 inline Words words_of(const Access& access) { return std::bit_cast<Words>(access); }
 // Bits of the rest.
 struct Rest {
-  static constexpr std::uint64_t kSite = 0xffff, kPe = kSite << 16,
-                                 kStrand = std::uint64_t{1} << 32, kStrands = 0xff * kStrand,
-                                 kByte = kStrand << 8, kBytes = 0xff * kByte,
-                                 kOrder = (kByte << 8) * 3, kWrites = kByte << 12,
+  static constexpr std::uint64_t kSite = 0xffff, kStrand = std::uint64_t{1} << 32,
+                                 kByte = kStrand << 8, kBytes = 0xff * kByte, kWrites = kByte << 12,
                                  kIsCrowded = kByte << 14;
 };
 
@@ -254,8 +252,7 @@ class HeldCells {
   explicit HeldCells(CellLock& lock) : lock_(lock) {
     is_in_board = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    for (int turns = 0; lock_.exchange(1, std::memory_order_acquire) != 0 && turns < kMost; ++turns)
-      sched_yield();
+    if (!try_take()) wait();
   }
   ~HeldCells() {
     lock_.store(0, std::memory_order_release);
@@ -266,7 +263,13 @@ class HeldCells {
   HeldCells& operator=(const HeldCells&) = delete;
 
  private:
-  static constexpr int kMost = 1 << 22;  // seconds
+  bool try_take() { return lock_.exchange(1, std::memory_order_acquire) == 0; }
+  [[gnu::noinline]] void wait() {
+    using std::chrono::steady_clock;
+    const auto end = steady_clock::now() + std::chrono::seconds(4);
+    while (!try_take() && steady_clock::now() < end) sched_yield();
+  }
+
   CellLock& lock_;
 };
 

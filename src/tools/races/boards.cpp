@@ -66,8 +66,9 @@ constexpr std::size_t kMostAdded = std::size_t{1} << 20;
 const Board* answering = nullptr;
 int n_pes_of_job = 0;
 
-bool is_possible(const Access& access) {
-  return access.pe < n_pes_of_job && access.strand < kMaxStrands && access.site < PeBoard::kSites;
+bool is_possible(const Board& board, const Access& access) {
+  return access.pe < n_pes_of_job && access.strand < board.strands() &&
+         access.site < PeBoard::kSites;
 }
 bool is_of(const Board& board, int pe) { return pe >= 0 && pe < n_pes_of_job && board.has(pe); }
 
@@ -122,13 +123,14 @@ bool answer_question(const Question& question, std::span<std::uint32_t> behind, 
   const bool is_pe = is_of(board, question.pe);
   switch (question.wanted) {
     case Wanted::add:
-      return is_pe && question.range.bytes <= kMostAdded && is_possible(question.access) &&
+      return is_pe && question.range.bytes <= kMostAdded && is_possible(board, question.access) &&
              give(answer_add(board, question, behind), to, bytes);
     case Wanted::see:
       return is_pe && question.range.bytes <= Boards::kMostSeen &&
              give(answer_see(board, question), to, bytes);
     case Wanted::clocks:
-      return are_of(board, behind) && give(answer_clocks(board, question, behind), to, bytes);
+      return are_of(board, behind) && question.moment.strand < board.strands() &&
+             give(answer_clocks(board, question, behind), to, bytes);
     case Wanted::site:
       return is_pe && question.number < PeBoard::kSites &&
              give(board.of(question.pe).sites[question.number], to, bytes);
@@ -167,15 +169,15 @@ Answer ask(const TraceJob& job, int pe, const Question& question,
 }
 
 // Of PEs of one other node.
-void ask_for_clocks(const TraceJob& job, std::span<const std::uint32_t> pes, const Moment& moment,
-                    const UseNumber& use) {
+void ask_for_clocks(const TraceJob& job, std::size_t most, std::span<const std::uint32_t> pes,
+                    const Moment& moment, const UseNumber& use) {
   std::size_t numbers = 1;
   for (std::size_t first = 0; first < numbers;) {
     const auto answered = ask<Numbers>(
         job, static_cast<int>(pes.front()),
         {.wanted = Wanted::clocks, .number = static_cast<std::uint32_t>(first), .moment = moment},
         pes);
-    numbers = std::min<std::size_t>(answered.n, kMostPes * kOrders);
+    numbers = std::min<std::size_t>(answered.n, most);
     for (std::size_t i = 0; i < answered.piece.size() && first < numbers; ++i, ++first)
       use(first, answered.piece[i]);
   }
@@ -219,7 +221,7 @@ std::optional<Access> Boards::add(int pe, const Range& range, const Access& acce
         job_, pe,
         {.wanted = Wanted::add, .pe = pe, .flag = has_told, .range = piece, .access = access},
         clock);
-    if (added.has_race && is_possible(added.with) && !race) race = added.with;
+    if (added.has_race && is_possible(board_, added.with) && !race) race = added.with;
   }
   return race;
 }
@@ -231,7 +233,8 @@ Seen Boards::see(int pe, const Range& range, unsigned strand) const {
       {.wanted = Wanted::see, .pe = pe, .asker = job_.pe, .number = strand, .range = range});
   Seen seen{.writes = {}, .is_known = there.is_known != 0};
   std::copy_if(there.writes, there.writes + std::min<std::size_t>(there.n, SeenThere::kMost),
-               std::back_inserter(seen.writes), is_possible);
+               std::back_inserter(seen.writes),
+               [this](const Access& write) { return is_possible(board_, write); });
   return seen;
 }
 
@@ -244,7 +247,8 @@ void Boards::read_clocks(std::span<const int> pes, const Moment& moment,
     else
       pes_of_node[job_.node_of(pe)].push_back(static_cast<std::uint32_t>(pe));
   }
-  for (const auto& [node, theirs] : pes_of_node) ask_for_clocks(job_, theirs, moment, use);
+  const std::size_t most = board_.strands() * static_cast<std::size_t>(job_.n_pes) * kOrders;
+  for (const auto& [node, theirs] : pes_of_node) ask_for_clocks(job_, most, theirs, moment, use);
 }
 
 Site Boards::site(int pe, std::uint32_t number) const {

@@ -28,7 +28,7 @@ inline Piece piece_of(std::uintptr_t at, std::size_t bytes) {
   return {at / Cell::kBytes, bits_of_bytes(first, first + bytes)};
 }
 inline bool is_piece(std::uintptr_t at, std::size_t bytes) {
-  return at % Cell::kBytes + bytes <= Cell::kBytes;
+  return bytes - 1 < Cell::kBytes - at % Cell::kBytes;  // not of no bytes
 }
 
 // Written by one thread. The epoch is 0 while the rest changes.

@@ -81,10 +81,15 @@ const Mapping* search_mapping(std::uintptr_t at) {
   return is_in ? before : nullptr;
 }
 
-[[gnu::always_inline]] inline const Mapping* find_mapping(std::uintptr_t at) {
+// The place of its block, if that was looked up last; else 0.
+[[gnu::always_inline]] inline std::uint64_t recent_place(std::uintptr_t at) {
   const std::uint64_t word = blocks[at / kBlock % blocks.size()].load(std::memory_order_relaxed);
-  const std::uint64_t place = word % kBlock;
-  if (place == 0 || word / kBlock != at / kBlock) return search_mapping(at);
+  return word / kBlock == at / kBlock ? word % kBlock : 0;
+}
+
+const Mapping* find_mapping(std::uintptr_t at) {
+  const std::uint64_t place = recent_place(at);
+  if (place == 0) return search_mapping(at);
   return place == kNowhere ? nullptr : &mappings[place - kFirstMapping];
 }
 
@@ -110,22 +115,14 @@ void watch(int pe, const Range& range) {
 // The second word of this PE's loads; the rest of it differs.
 std::uint64_t rest_of_loads = 0;
 
-// A load or store of the program, by this strand; but for its site.
-[[gnu::always_inline]] inline Words words_of_plain(std::size_t first, std::size_t last,
-                                                   bool stores) {
-  return {self().next_access.load(std::memory_order_relaxed),
-          rest_of_loads + current_strand * Rest::kStrand +
-              bits_of_bytes(first, last) * Rest::kByte + stores * Rest::kWrites};
-}
-
 [[gnu::always_inline]] inline bool is_in(const Cell& cell, const Words& access) {
   for (const Slot& slot : cell.slots)
     if (slot.contains(access)) return access.numbers != 0;
   return false;
 }
 
-// Notes a load or store in one cell if it races with nothing there. The clock grows only, and stays
-// where it is: at worst another thread of the strand has just learned what this one has not.
+// The clock grows only, and stays where it is: at worst another thread of the strand has just
+// learned what this one has not.
 [[gnu::noinline]] bool try_add(const Mapping& mapping, std::size_t cell, Words access,
                                const void* caller) {
   const bool stores = access.rest & Rest::kWrites;
@@ -136,18 +133,27 @@ std::uint64_t rest_of_loads = 0;
   return site != 0 && try_add_access(mapping.shadow, cell, access, my_clock());
 }
 
-// The same of a range. A strand's next access has the same numbers as long as it neither calls nor
-// learns: what would race with it does so with one that is there.
+// Notes a load or store of bytes in one cell, by this strand, if it races with nothing there. A
+// strand's next access has the same numbers as long as it neither calls nor learns: what would race
+// with it does so with one that is there.
+[[gnu::always_inline]] inline bool try_note_piece(const Mapping& mapping, std::size_t offset,
+                                                  std::size_t bytes, bool stores,
+                                                  const void* caller) {
+  const std::size_t cell = offset / Cell::kBytes, first = offset % Cell::kBytes;
+  const Words access{self().next_access.load(std::memory_order_relaxed),
+                     rest_of_loads + current_strand * Rest::kStrand +
+                         bits_of_bytes(first, first + bytes) * Rest::kByte +
+                         stores * Rest::kWrites};
+  return is_in(mapping.shadow.cells[cell], access) || try_add(mapping, cell, access, caller);
+}
+
 bool try_note(const Mapping& mapping, const Range& range, bool stores, const void* caller) {
   if (!mapping.shadow.locks) return false;
   const std::size_t end = range.offset + range.bytes;
   for (std::size_t at = range.offset; at < end;) {
-    const std::size_t first = at % Cell::kBytes, last = std::min(Cell::kBytes, first + end - at);
-    const std::size_t cell = at / Cell::kBytes;
-    const Words access = words_of_plain(first, last, stores);
-    if (!is_in(mapping.shadow.cells[cell], access) && !try_add(mapping, cell, access, caller))
-      return false;
-    at += last - first;
+    const std::size_t here = std::min(Cell::kBytes - at % Cell::kBytes, end - at);
+    if (!try_note_piece(mapping, at, here, stores, caller)) return false;
+    at += here;
   }
   return true;
 }
@@ -220,17 +226,13 @@ void order_strands(const void* address, AccessKind kind) {
 // Most accesses are of memory that is not symmetric, or repeat one that the shadow has.
 void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const std::uint64_t word = blocks[at / kBlock % blocks.size()].load(std::memory_order_relaxed);
-  const std::uint64_t place = word % kBlock;
-  if (word / kBlock == at / kBlock && is_plain(kind) && !is_parallel()) [[likely]] {
+  const std::uint64_t place = recent_place(at);
+  if (place != 0 && is_plain(kind) && !is_parallel()) [[likely]] {
     if (place == kNowhere && !may_be_buffer(at, bytes)) return;
     if (place > kNowhere && is_piece(at, bytes) && !has_watches.load(std::memory_order_relaxed)) {
       const Mapping& mapping = mappings[place - kFirstMapping];
-      const std::size_t first = at % Cell::kBytes;
-      const std::size_t cell = (mapping.offset + (at - mapping.begin)) / Cell::kBytes;
-      const Words access = words_of_plain(first, first + bytes, kind == AccessKind::store);
-      if (is_in(mapping.shadow.cells[cell], access) || try_add(mapping, cell, access, caller))
-        return;
+      const std::size_t offset = mapping.offset + (at - mapping.begin);
+      if (try_note_piece(mapping, offset, bytes, kind == AccessKind::store, caller)) return;
     }
   }
   note_new(at, bytes, kind, caller);

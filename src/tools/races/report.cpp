@@ -23,7 +23,7 @@ auto& sites = *new std::map<std::pair<const void*, unsigned>, std::uint32_t>;
 void keep_recent_site(const void* caller, bool stores, std::uint64_t site) {
   const std::uint64_t place = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
   if (place <= UINT64_MAX / PeBoard::kSites)
-    recent_site_of(place).store(place * PeBoard::kSites + site, std::memory_order_relaxed);
+    recent_site_of(place).store(place * PeBoard::kSites + site, std::memory_order_release);
 }
 
 void describe(Site& site, const TraceJob& job, const Place& place) {

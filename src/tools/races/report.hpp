@@ -32,7 +32,7 @@ inline std::atomic<std::uint64_t>& recent_site_of(std::uint64_t caller_and_kind)
 // 0: it is not among them.
 inline std::uint16_t find_recent_site(const void* caller, bool stores) {
   const std::uint64_t wanted = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
-  const std::uint64_t word = recent_site_of(wanted).load(std::memory_order_relaxed);
+  const std::uint64_t word = recent_site_of(wanted).load(std::memory_order_acquire);
   return word / PeBoard::kSites == wanted ? static_cast<std::uint16_t>(word % PeBoard::kSites) : 0;
 }
 

@@ -37,30 +37,41 @@ bool is_more_of(const Words& now, const Words& old) {
          !((now.rest ^ old.rest) & ~(Rest::kBytes | Rest::kIsCrowded));
 }
 
-void keep(Cell& cell, Access access, const Clock& known) {
-  access.is_there = 1;
+// Puts the access in place of all that it replaces, or of nothing, or of a read. False: there is no
+// such place.
+template <typename Replaces>
+[[gnu::always_inline]] inline bool try_keep(Cell& cell, Words access, Replaces replaces) {
   for (const Slot& slot : cell.slots)
-    if (is_more_of(words_of(access), slot.words())) access.bytes |= slot.load().bytes;
+    if (const Words old = slot.words(); is_more_of(access, old))
+      access.rest |= old.rest & Rest::kBytes;
   Slot* place = nullptr;
   Slot* free = nullptr;
   Slot* read = nullptr;
-  Slot* oldest = &cell.slots[0];
   for (Slot& slot : cell.slots) {
-    const Access old = slot.load();
-    if (old.is_there && replaces(access, old, known)) {
+    const Words old = slot.words();
+    if (old.numbers == 0) {
+      if (!free) free = &slot;
+    } else if (replaces(access, old)) {
       if (place) place->clear();
       place = &slot;
+    } else if (!(old.rest & Rest::kWrites)) {
+      read = &slot;
     }
-    if (!old.is_there && !free) free = &slot;
-    if (old.is_there && !old.writes) read = &slot;
-    if (old.call_number < oldest->load().call_number) oldest = &slot;
   }
   if (!place) place = free ? free : read;
-  if (!place && access.writes) {
-    place = oldest;
-    cell.slots[0].crowd();
-  }
-  if (place) place->store(words_of(access));
+  if (place) place->store(access);
+  return place != nullptr;
+}
+
+void keep(Cell& cell, Access access, const Clock& known) {
+  access.is_there = 1;
+  const auto replaces_known = [&](const Words& now, const Words& old) {
+    return replaces(std::bit_cast<Access>(now), std::bit_cast<Access>(old), known);
+  };
+  if (try_keep(cell, words_of(access), replaces_known) || !access.writes) return;
+  const auto number = [](const Slot& slot) { return slot.load().call_number; };
+  std::ranges::min_element(cell.slots, {}, number)->store(words_of(access));
+  cell.slots[0].crowd();
 }
 
 // Calls use(cell, the bytes of it) for all that the range touches.
@@ -102,32 +113,13 @@ std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::
 bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known) {
   const auto now = std::bit_cast<Access>(access);
   const HeldCells held(shadow.lock_of(cell));
-  auto& slots = shadow.cells[cell].slots;
-  for (const Slot& slot : slots) {
+  for (const Slot& slot : shadow.cells[cell].slots) {
     const Words old = slot.words();
-    const std::uint64_t differs = old.rest ^ access.rest;
-    const bool is_ours = !(differs & (Rest::kPe | Rest::kStrands | Rest::kOrder));
-    if (old.numbers != 0 && !is_ours && !known.orders(std::bit_cast<Access>(old), now))
-      return false;
-    if (is_more_of(access, old)) access.rest |= old.rest & Rest::kBytes;
+    if (old.numbers != 0 && !known.orders(std::bit_cast<Access>(old), now)) return false;
   }
-  Slot* place = nullptr;
-  Slot* free = nullptr;
-  Slot* read = nullptr;
-  for (Slot& slot : slots) {
-    const Words old = slot.words();
-    if (old.numbers == 0) {
-      free = &slot;
-    } else if (!(old.rest & ~access.rest & (Rest::kBytes | Rest::kWrites))) {
-      if (place) place->clear();
-      place = &slot;
-    } else if (!(old.rest & Rest::kWrites)) {
-      read = &slot;
-    }
-  }
-  if (!place) place = free ? free : read;
-  if (place) place->store(access);
-  return place != nullptr;
+  return try_keep(shadow.cells[cell], access, [](const Words& merged, const Words& old) {
+    return !(old.rest & ~merged.rest & (Rest::kBytes | Rest::kWrites));
+  });
 }
 
 bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,

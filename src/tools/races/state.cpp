@@ -75,7 +75,11 @@ void renew_epoch(Strand& strand) {
 
 void take_call_number() {
   Strand& mine = self();
-  mine.call_number = ++checker.last_call;
+  if (checker.last_call == UINT32_MAX)
+    checker.boards.note_unseen(true);  // numbers do not tell calls apart any more
+  else
+    ++checker.last_call;
+  mine.call_number = checker.last_call;
   renew_epoch(mine);
   mine.is_between_calls = false;
   checker.boards.mine().call_number = mine.call_number;
