@@ -33,7 +33,9 @@ inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
 // Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
-inline constexpr int kMaxRounds = 20;   // of recursive doubling and dissemination: up to 2^18 PEs
+// Of recursive doubling and dissemination, for up to 2^18 PEs. Recursive doubling takes two rounds
+// more than log2 n: PEs beyond a power of two hand in their data before, and get the result behind.
+inline constexpr int kMaxRounds = 20;
 inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
 // The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask
 // the host for, on the same teams.
