@@ -95,8 +95,7 @@ class Slot {
   void store(const Words& words) {
     const std::uint64_t is_crowded = rest_.load(std::memory_order_relaxed) & Rest::kIsCrowded;
     numbers_.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    rest_.store((words.rest & ~Rest::kIsCrowded) | is_crowded, std::memory_order_relaxed);
+    rest_.store((words.rest & ~Rest::kIsCrowded) | is_crowded, std::memory_order_release);
     numbers_.store(words.numbers, std::memory_order_release);
   }
   void clear() { store({0, 0}); }
@@ -107,8 +106,7 @@ class Slot {
   // Whether it is this load or store, or one of more bytes or a store, which stands for it.
   [[gnu::always_inline]] bool contains(const Words& access) const {
     if (numbers_.load(std::memory_order_acquire) != access.numbers) return false;
-    const std::uint64_t rest = rest_.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uint64_t rest = rest_.load(std::memory_order_acquire);
     const std::uint64_t may_be_more = Rest::kBytes | Rest::kWrites;
     const std::uint64_t differs = (rest ^ access.rest) & ~(Rest::kSite | Rest::kIsCrowded);
     return numbers_.load(std::memory_order_relaxed) == access.numbers &&
