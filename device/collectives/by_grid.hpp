@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions and scans by all blocks of a grid: block b does slice b, on channel b of the team, as
-// in the library's own kernels. Blocks that are more than the channels only meet.
+// in the library's own kernels. Blocks beyond the number of channels only meet.
 // Invariant: slices follow from the number of blocks, so the grids of all PEs of the team have the
 // same number. Otherwise blocks wait for packets that nobody sends, or add up elements of different
-// places. Between two meetings of the grid, source has all that any block wrote into it, and dest
-// is complete for all blocks.
+// places. The work lies between two meetings of the grid. After the first, source has all that any
+// block wrote; after the second, dest is complete for all blocks.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
 
@@ -37,18 +37,19 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   return 0;
 }
 
-// For a grid by_slices() does this, for each slice.
+// Only calls the work of a grid: by_slices() calls the form for a block (sync.hpp), for each slice.
 template <typename Work>
 MESHMEM_DEVICE void with_own_registers(const CooperativeGrid&, const TeamSync& sync,
                                        const Work& work) {
   work(sync);
 }
 
-// Each block takes packets up to the limit for one block alone. All blocks together take them only
-// up to the size where the links are the limit: packets carry twice the bytes there, and two_shot
-// is no better than pulling, whose two meetings then cost less. Large data is pulled: many blocks
-// have enough loads under way to fill the links. Pulling adds in PE order, as all reductions of
-// users' kernels do. The library's own kernels take a ring for the largest data, which does not.
+// Up to these limits a grid takes packets. Each is the limit of one block times the number of
+// blocks, or the limit of a whole grid if that is less. Above the latter the speed of the links
+// counts: packets put twice the bytes on them, so two_shot is no better than pulling. For so much
+// data the two meetings of a pull cost little. Large data is pulled: many blocks have enough loads
+// under way to fill the links. A pull adds in PE order, as all reductions of users' kernels do. The
+// library's own kernels take a ring for the largest data; a ring adds in another order.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {
   const ReduceLimits &each = state().reduce_limits.block, &all = state().reduce_limits.grid;
   const auto most = [blocks](std::size_t of_each, std::size_t of_all) {

@@ -15,9 +15,9 @@
 namespace meshmem {
 namespace device {
 
-// The code for teams that span machines has functions of its own. Otherwise a routine would keep
-// its values in memory and not in registers for other teams too, wherever that code calls
-// something.
+// For nvcc the code for teams that span machines is in functions of its own. As a part of a
+// routine, its calls would make nvcc keep the routine's values in memory and not in registers, for
+// other teams too.
 MESHMEM_DEVICE_APART bool is_marked(const std::uint8_t* spans, shmem_team_t team) {
   const auto slot = static_cast<unsigned>(slot_of(team));
   return slot < static_cast<unsigned>(kTeamSlots) && spans[slot] != 0;
@@ -54,7 +54,7 @@ struct HostCall {
   std::ptrdiff_t dst, sst;  // of alltoalls, else 1
 };
 
-// Called by one thread. Words as in proxy_ring.hpp.
+// Called by one thread. `command.word[]` is laid out as proxy_ring.hpp says.
 MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   const Call& call = host.call;
   ProxyCommand command = command_for(ProxyOp::collective, slot_of(host.team));
@@ -72,8 +72,8 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   post_and_await_result(command, kResultOfCollective);
 }
 
-// By value where by_host() is not inlined. Where it is, a copy makes clang lose track of which
-// threads come to the poll of a grid's meeting.
+// By value where by_host() is a function of its own. Where it is inlined, a copy makes clang put the
+// end of a grid's kernel before the acquire after the last meeting.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 using HostCallArgument = HostCall;
 #else

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Combines a range of elements of all PEs, each PE's at an address of its own, in PE order, and
-// writes the result to as many places. Reductions end with it, once one PE or thread owns the
-// range. Words: a *vector* is 16 bytes of elements; the *lead* of an address is the elements before
-// the next multiple of 16.
+// writes the result to one place for each PE. The last step of a reduction, for a range that one
+// PE owns. Words: a *vector* is 16 bytes of elements; the *lead* of an address is the elements
+// before the next multiple of 16.
 // Invariant: each place is read before it is written, by the same thread, so dest may be source.
 // Used by the algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
@@ -28,7 +28,7 @@ MESHMEM_DEVICE std::size_t lead_of(const E* address) {
   return (0 - reinterpret_cast<std::uintptr_t>(address)) % 16 / sizeof(E);
 }
 
-// from(pe): PE pe's elements. to(k): where they are to be written, k from 0 to n - 1.
+// from(pe): PE pe's elements. to(k): where the result is to be written, k from 0 to n - 1.
 template <typename Op, typename E, typename Group, typename From, typename To>
 class CombineAll {
  public:
@@ -38,13 +38,13 @@ class CombineAll {
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k) {
       if (k >= n) continue;
-      near_from_[k] = from(k);
-      near_to_[k] = to(k);
+      first_from_[k] = from(k);
+      first_to_[k] = to(k);
     }
   }
 
   MESHMEM_DEVICE_MEMBER void run(std::size_t count) const {
-    const std::size_t lead = lead_of(near_to_[0]);
+    const std::size_t lead = lead_of(first_to_[0]);
     const std::size_t head = !all_have(lead) || lead > count ? count : lead;
     const std::size_t middle = (count - head) / Vector<E>::kElems * Vector<E>::kElems;
     run<Vector<E>>(head, middle);
@@ -53,19 +53,20 @@ class CombineAll {
   }
 
  private:
-  // False where a registered buffer lies differently in some PE.
+  // False where the leads differ, of source and dest or, in registered buffers, between PEs.
   MESHMEM_DEVICE_MEMBER bool all_have(std::size_t lead) const {
     bool all = true;
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k)
-      if (k < n_) all = all && lead_of(near_from_[k]) == lead && lead_of(near_to_[k]) == lead;
+      if (k < n_) all = all && lead_of(first_from_[k]) == lead && lead_of(first_to_[k]) == lead;
     for (int k = kInRegisters; k < n_; ++k)
       all = all && lead_of(from_(k)) == lead && lead_of(to_(k)) == lead;
     return all;
   }
 
   // The addresses of the first PEs are in registers; those of others are looked up at each use. A
-  // vector has many narrow integers, so these get few PEs in registers: the code would be long.
+  // vector holds many narrow integers. With 8 PEs the unrolled code for them would be long, so they
+  // get 2.
   static constexpr int kInRegisters = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
 
   template <typename V>
@@ -80,7 +81,7 @@ class CombineAll {
     V arrived[kInRegisters] = {};
 #pragma unroll
     for (int pe = 0; pe < kInRegisters; ++pe)
-      if (pe < n_) arrived[pe] = load<V>(near_from_[pe] + i);
+      if (pe < n_) arrived[pe] = load<V>(first_from_[pe] + i);
     VectorTotal<E, sizeof(V)> total;
     begin_total(total, arrived[0]);
 #pragma unroll
@@ -90,7 +91,7 @@ class CombineAll {
     const V result = finished(op_, total, n_);
 #pragma unroll
     for (int k = 0; k < kInRegisters; ++k)
-      if (k < n_) store_plain(reinterpret_cast<V*>(near_to_[k] + i), result);
+      if (k < n_) store_plain(reinterpret_cast<V*>(first_to_[k] + i), result);
     for (int k = kInRegisters; k < n_; ++k) store_plain(reinterpret_cast<V*>(to_(k) + i), result);
   }
 
@@ -106,7 +107,7 @@ class CombineAll {
       for (int pe = 0; pe < kPes; ++pe)
         if (pe < n_)
           arrived[place][pe] =
-              load<V>(near_from_[pe] + i + static_cast<std::size_t>(place) * stride);
+              load<V>(first_from_[pe] + i + static_cast<std::size_t>(place) * stride);
 #pragma unroll
     for (int place = 0; place < kPlaces; ++place) {
       VectorTotal<E, sizeof(V)> total;
@@ -119,7 +120,7 @@ class CombineAll {
       for (int k = 0; k < kPes; ++k)
         if (k < n_)
           store_plain(
-              reinterpret_cast<V*>(near_to_[k] + i + static_cast<std::size_t>(place) * stride),
+              reinterpret_cast<V*>(first_to_[k] + i + static_cast<std::size_t>(place) * stride),
               result);
     }
   }
@@ -153,8 +154,8 @@ class CombineAll {
   const int n_;
   const From& from_;
   const To& to_;
-  const E* near_from_[kInRegisters] = {};
-  E* near_to_[kInRegisters] = {};
+  const E* first_from_[kInRegisters] = {};
+  E* first_to_[kInRegisters] = {};
 };
 
 template <typename E, typename Op, typename Group, typename From, typename To>
@@ -163,7 +164,7 @@ MESHMEM_DEVICE void combine_all(const Op& op, const Group& group, int n, const F
   if (count > 0) CombineAll<Op, E, Group, From, To>(op, group, n, from, to).run(count);
 }
 
-// The elements of a reduction that each PE owns: as many for each, in whole grains of 128 bytes;
+// The elements of a reduction that each PE owns: the same number for each, in whole grains of 128 bytes;
 // the last PEs may have fewer.
 template <typename E>
 class ElementShares {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in log2 n exchanges of whole totals, by packets. A group is a run of PEs with a common
-// total, at first one PE. Each exchange merges the groups in pairs.
-// Invariant: both partners put the total of the lower group first, so all PEs get the same bits.
+// Reductions in log2 n exchanges of whole totals, by packets. A *run* is PEs in a row with a
+// common total, at first one PE. Each exchange merges the runs in pairs.
+// Invariant: both partners put the total of the lower run first, so all PEs get the same bits.
 // These may differ from the bits of combining in PE order. Totals of half and bfloat16 travel as
 // float, and are rounded once, at the end.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_RECURSIVE_DOUBLING_HPP_
@@ -20,7 +20,7 @@ struct TotalPackets {
   static constexpr std::size_t kLines = sizeof(UnitTotal<E>) / kLineData;
   const PacketRows& rows;
   std::uint64_t epoch;
-  std::size_t at;  // the first line in each row
+  std::size_t at;  // this unit's first line, in each row
 
   MESHMEM_DEVICE_MEMBER void send(int pe, const UnitTotal<E>& total) const {
     std::uint64_t data[kLines];
@@ -40,12 +40,12 @@ struct TotalPackets {
   }
 };
 
-// *Numbers*, in the order of PEs, exchange totals. If n is a power of two, each PE is a number. If
-// not, the first PEs fold in pairs, one number each: the odd PE gives its elements to the even one
-// before the exchanges, and gets the result after them.
+// The participants of the exchanges have numbers, in PE order. If n is a power of two, each PE is a
+// participant. If not, the first PEs fold in pairs, one participant each: the odd PE gives its
+// elements to the even one before the exchanges, and gets the result after them.
 struct Doubling {
-  int numbers;  // the largest power of two that is not above n
-  int folded;   // pairs at the beginning that are one number each
+  int numbers;  // of participants: the largest power of two that is not above n
+  int folded;   // pairs at the beginning that are one participant each
 
   MESHMEM_DEVICE_MEMBER explicit Doubling(int n) : numbers(1) {
     while (numbers * 2 <= n) numbers *= 2;

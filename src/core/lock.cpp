@@ -29,9 +29,9 @@ constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
 constexpr std::uint32_t kHeld = 1u << 30;
 constexpr std::uint32_t kNext = kHeld - 1;
 
-// In jobs of up to this many PEs the text of a wait names the holder, for which it asks each PE,
-// whose word is on a page of its own. In larger jobs the PE that each PE waits for leads to the
-// holder.
+// In jobs of up to this many PEs the text of a wait names the holder. In larger jobs it names only
+// the PE before this one; follow these to the holder. Finding the holder asks every PE, and touches
+// a page of each.
 constexpr unsigned kMostAsked = 64;
 
 std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
@@ -119,9 +119,10 @@ void Lock::acquire() {
   if (!replace(mine_->place, 0, kQueued)) refuse_second();
   const std::uint32_t before = swap_tail(my_number_);
   if (before == 0) return hold();
+  // Another thread of this PE is in try_acquire(), between the swap and hold().
   if (before == my_number_) refuse_second();
   if (before > map_.n_pes) fatal("{}: {} was not 0 before its first use", routine_, text());
-  // Release: publishes nothing but the number itself; the predecessor reads it before it tells me.
+  // Release: publishes nothing but the number itself; the predecessor reads it before it gives me the lock.
   add_to_place(static_cast<int>(before) - 1, my_number_);
   note_blocker(static_cast<int>(map_.my_pe), static_cast<int>(before) - 1);
   wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },

@@ -30,14 +30,16 @@ namespace {
 
 static_assert(device::kTeamSlots == kMaxTeams);
 
-// How often a PE that has a core for itself polls before it yields: some tens of microseconds.
+// How many times a PE that has a core for itself polls before it yields; together that takes some
+// tens of microseconds.
 constexpr unsigned kPolls = 4000;
 
 Runtime* to_abandon = nullptr;  // at the process's end
 
-// A process that ends without shmem_finalize must not have threads that still work, nor look like a
-// success. A child of fork has no threads and is no PE. Registered when the library is loaded, so
-// that it comes after the destructors of the program's global variables, which may finalize.
+// The second of two handlers at the process's end: ends the library's threads. If the PE has not
+// finalized, but exits as a success, it also ends the job. Registered when the library is loaded,
+// so that it comes after the destructors of the program's global variables, which may finalize. A
+// child of fork has no threads and is no PE.
 [[maybe_unused]] const int abandons_at_exit = on_exit(
     [](int status, void*) {
       if (to_abandon == nullptr || is_child_of_pe()) return;
@@ -46,8 +48,9 @@ Runtime* to_abandon = nullptr;  // at the process's end
     },
     nullptr);
 
-// A PE that exits without shmem_finalize must look like the failure that it is, and a child of
-// fork is not the PE.
+// The first of the two: disconnects from the launcher, or has the last finalize do so. A PE that
+// never finalizes stays connected, so that the launcher takes its exit for a failure. Registered by
+// the first init. A child of fork is not the PE.
 void disconnect_at_exit() {
   std::atexit([] {
     if (!is_child_of_pe()) runtime().disconnect();
@@ -170,7 +173,7 @@ void Runtime::open_host_heap() {
 }
 
 void Runtime::open_teams() {
-  // Sequence numbers go on where the teams of an earlier round stopped.
+  // Sequence numbers go on where the teams of an earlier init stopped.
   first_sequence_ = std::max(first_sequence_, job_.memory().highest_sequence());
   teams_.emplace(
       address_map,
@@ -219,7 +222,7 @@ void Runtime::close() {
   address_map.n_pes = 0;
   watch_blocks(nullptr, nullptr);
   forget_unfinished_uses();
-  if (!devices_.have_pinned_host_heaps()) heap_.give_back();
+  if (!devices_.have_pinned_host_heaps()) heap_.return_pages();
   heap_.close();
   device_heap().close();
   job_.meet("finalize");

@@ -2,8 +2,8 @@
 //
 // The memory of the ring by which kernels reach far PEs: pinned memory, which host and kernels
 // share, and counters and tables in memory of the device.
-// Invariant: taken once a process, since kernels of a captured graph may have its address; set back
-// between a finalize and the next init, while no kernel runs. Part of a KernelProxy.
+// Invariant: taken once a process, since kernels of a captured graph may have its address. open()
+// resets it in each init, while no kernel runs. Part of a KernelProxy.
 #ifndef MESHMEM_GPU_PROXY_MEMORY_HPP_
 #define MESHMEM_GPU_PROXY_MEMORY_HPP_
 

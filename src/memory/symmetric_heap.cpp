@@ -28,7 +28,7 @@ void SymmetricHeap::put_in_core_file() {
   if (lock && allocator_) madvise(base_, allocator_->end_of_blocks(), MADV_DODUMP);
 }
 
-void SymmetricHeap::give_back() { madvise(base_, bytes_, MADV_REMOVE); }
+void SymmetricHeap::return_pages() { madvise(base_, bytes_, MADV_REMOVE); }
 
 void SymmetricHeap::close() {
   watch_.close();

@@ -29,7 +29,7 @@ class SymmetricHeap {
   void open(std::byte* base, std::size_t bytes, std::size_t alignment, std::size_t gap,
             std::optional<std::size_t> below);
   void put_in_core_file();  // only the part with blocks; the rest of the arena stays out
-  void give_back();         // gives its pages back to the system; for host memory only
+  void return_pages();      // to the system; for host memory only
   void close();
   bool holds(const void* block) const {
     const std::byte* address = static_cast<const std::byte*>(block);

@@ -2,8 +2,9 @@
 //
 // Hands a shared file to other processes of the same user on the same machine. It goes through
 // /proc/<pid>/fd, or where that is closed (other process namespaces, no /proc) through a socket.
-// Invariant: another user gets nothing, and nothing of another user's is taken. Both sides ask the
-// kernel who the other is, and the receiver checks the file before it uses it. Called at start-up.
+// Invariant: another user gets nothing, and nothing of another user's is taken. Through /proc the
+// kernel lets in the same user only. At the socket each side asks the kernel who the other is. The
+// receiver checks the file before it uses it. Called at start-up.
 #ifndef MESHMEM_BASE_MACHINE_FILE_HANDOVER_HPP_
 #define MESHMEM_BASE_MACHINE_FILE_HANDOVER_HPP_
 

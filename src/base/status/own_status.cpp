@@ -196,7 +196,7 @@ void open_launcher_board() {
   close(file);
   int pe = -1;
   const bool is_number = std::from_chars(rank, rank + std::strlen(rank), pe).ec == std::errc();
-  if (!is_number || pe < 0 || pe >= found.n_pes() || found.job().launcher.load() != job) return;
+  if (!is_number || pe < 0 || pe >= found.n_pes() || found.job().job_name.load() != job) return;
   use(found, pe);
 }
 

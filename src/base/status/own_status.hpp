@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // This PE's part of the board on which all PEs say what they wait for.
-// Invariant: without a board everything here does nothing. A wait costs nothing more before it has
-// lasted a millisecond. Called by waits, start-up and the end of the job.
+// Invariant: without a board nothing here shows, prints or waits. Being shown costs a polling wait
+// nothing in its first millisecond. Called by waits, start-up and the end of the job.
 #ifndef MESHMEM_BASE_STATUS_OWN_STATUS_HPP_
 #define MESHMEM_BASE_STATUS_OWN_STATUS_HPP_
 
@@ -33,9 +33,9 @@ void note_whether_alone();
 // Writes to the board that this PE, `me`, waits in the queue of a lock for `pe`; -1: no longer.
 void note_blocker(int me, int pe);
 // Says which PEs wait and can never go on; "": none are known. These are all PEs, or those of a
-// circle in which each has to release a lock before the next can. Each has looked after all had
-// begun to wait. Called by waits that last, each time that they say what they wait for. Answers the
-// first of those PEs alone.
+// circle in which each has to release a lock before the next can. Each has checked
+// once more what it waits for since all began to wait. Only in the first of those PEs is the result
+// not empty. Called by waits that last, each time that they say what they wait for.
 std::string text_of_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows' sequence locks have no fences, which ThreadSanitizer does not know. A writer stores
+// The rows' sequence locks use no fences, since ThreadSanitizer does not know them. A writer stores
 // each word of a text by release after it has stored the odd version. A reader loads each word by
 // acquire before it loads the version again.
 #include "base/status/status_board.hpp"
@@ -106,12 +106,12 @@ StatusBoard::StatusBoard(void* memory, std::size_t bytes) : memory_(memory) {
 }
 
 StatusBoard StatusBoard::make(void* memory, int n_pes, std::string_view program,
-                              std::string_view launcher) {
+                              std::string_view job_name) {
   JobStatus& job = *static_cast<JobStatus*>(memory);
   job.n_pes.store(static_cast<std::uint32_t>(n_pes), std::memory_order_relaxed);
   job.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
   job.program.store(program);
-  job.launcher.store(launcher);
+  job.job_name.store(job_name);
   // Release: publishes the lines above to whoever finds the magic number.
   job.magic.store(JobStatus::kMagic, std::memory_order_release);
   return StatusBoard(memory, bytes_for(n_pes));

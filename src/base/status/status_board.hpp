@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The board on which every PE of a job says what it waits for, in memory that its launcher or all
-// PEs map. It has a page for the job, then one for each PE with rows for the waits of its threads
-// and kernels.
+// The board on which PEs say what they wait for: all PEs of a job, in a file of oshrun's, or else
+// those of a machine, in their arena. It has a page for the job, then one for each PE with rows for
+// the waits of its threads and kernels.
 // Invariant: the board has only atomics, each of them valid at all times. So it can be read at any
 // moment, also when a PE hangs or has died. A fresh board is zero. Readers trust nothing: they end
 // texts and take out control characters. Written by own_status.hpp and oshrun, read by
@@ -63,9 +63,10 @@ inline constexpr int kRowsOfKernels = 11;  // the last ones; kernels take no oth
 struct alignas(kStatusPage) PeStatus {
   std::atomic<std::int32_t> pid;
   std::atomic<PePhase> phase;
-  std::atomic<std::uint32_t> ended;       // 0: not yet; else 1 + what waitpid said
-  std::atomic<std::uint32_t> rowless;     // waits under way that found no free row
-  std::atomic<std::uint32_t> number;      // of the PE, + 1; 0: its place on the board
+  std::atomic<std::uint32_t> ended;    // 0: not yet; else 1 + what waitpid said
+  std::atomic<std::uint32_t> rowless;  // waits under way that found no free row
+  std::atomic<std::uint32_t>
+      number;  // 1 + the PE's number; 0: its place on the board is its number
   std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
   std::atomic<std::uint32_t> blocker;     // 1 + the PE that has to release a lock first; 0: none
@@ -84,7 +85,7 @@ struct alignas(kStatusPage) JobStatus {
   std::atomic<std::uint32_t> tables_printed;  // 1: a PE prints the table, 2: it is done
   std::atomic<std::uint64_t> started_ns;
   SharedText<256> program;
-  SharedText<256> launcher;  // which of several jobs this is, by the name that its launcher gave it
+  SharedText<256> job_name;  // PMIX_NAMESPACE; empty without oshrun
 };
 
 // A board in mapped memory.
@@ -97,7 +98,7 @@ class StatusBoard {
   StatusBoard(void* memory, std::size_t bytes);
   // Makes a board in memory that is all zeros.
   static StatusBoard make(void* memory, int n_pes, std::string_view program,
-                          std::string_view launcher);
+                          std::string_view job_name);
 
   bool is_valid() const { return n_pes_ > 0; }
   int n_pes() const { return n_pes_; }

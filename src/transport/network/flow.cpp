@@ -13,8 +13,8 @@ namespace {
 // With fewer parcels and requests under way, a record leaves at once. With a limit of one, the
 // second of two puts would wait for a round trip.
 constexpr std::uint64_t kFewUnderWay = 2;
-// How long a record is held. A next record that has not come by then will most likely not come.
-constexpr auto kHoldLimit = std::chrono::microseconds(50);
+// How long a record is delayed. A next record that has not come by then will most likely not come.
+constexpr auto kDelayLimit = std::chrono::microseconds(50);
 
 Record after_fence(Record record) {
   record.follows_fence = 1;
@@ -40,7 +40,7 @@ bool Outlet::acknowledge_all() {
   bool any = false;
   for (Flow* const flow : needs_ack) {
     flow->is_listed_needs_ack_ = false;
-    if (flow->n_executed_ == flow->n_acked_) continue;
+    if (flow->n_executed_ == flow->n_reported_executed_) continue;
     flow->acknowledge();
     any = true;
   }
@@ -49,8 +49,9 @@ bool Outlet::acknowledge_all() {
 }
 
 bool Outlet::has_to_acknowledge() const {
-  return std::any_of(needs_ack.begin(), needs_ack.end(),
-                     [](const Flow* flow) { return flow->n_executed_ != flow->n_acked_; });
+  return std::any_of(needs_ack.begin(), needs_ack.end(), [](const Flow* flow) {
+    return flow->n_executed_ != flow->n_reported_executed_;
+  });
 }
 
 void Outlet::note_unanswered() {
@@ -60,9 +61,9 @@ void Outlet::note_unanswered() {
 
 void Outlet::send_held() {
   for (Flow* const flow : open) {
-    if (flow->held_since_ == FollowUps::Clock::time_point{}) continue;
-    if (now() - flow->held_since_ < kHoldLimit) continue;
-    flow->held_for_->note_none();
+    if (flow->delayed_since_ == FollowUps::Clock::time_point{}) continue;
+    if (now() - flow->delayed_since_ < kDelayLimit) continue;
+    flow->delayed_for_->note_none();
     flow->send_open();
   }
 }
@@ -97,23 +98,24 @@ bool Flow::leaves_now(SendPolicy policy, bool is_counted) {
   if (policy != SendPolicy::when_followed && follow_ups_.is_open())
     follow_ups_.note_other(outlet_.now());
   if (policy == SendPolicy::at_once) return true;
-  if (policy == SendPolicy::when_followed) return !hold_for(follow_ups_) && are_few_under_way();
-  return are_few_under_way() && !(is_counted && hold_for(quiets_));
+  if (policy == SendPolicy::when_followed) return !delay_for(follow_ups_) && are_few_under_way();
+  return are_few_under_way() && !(is_counted && delay_for(quiets_));
 }
 
 bool Flow::are_few_under_way() const {
   return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_ < kFewUnderWay;
 }
 
-// Holds one record at most: of many in a row the first ones leave while the program makes others.
-bool Flow::hold_for(FollowUps& expected) {
+// Delays one record at most. The next one takes it along, so of many in a row the first ones leave
+// while the program makes others.
+bool Flow::delay_for(FollowUps& expected) {
   const auto now = outlet_.now();
   expected.note_put(now);
-  const bool is_first = held_since_ == FollowUps::Clock::time_point{};
+  const bool is_first = delayed_since_ == FollowUps::Clock::time_point{};
   if (!are_few_under_way() || !is_first || !outlet_.has_napping_thread || !expected.are_expected())
     return false;
-  held_since_ = now;
-  held_for_ = &expected;
+  delayed_since_ = now;
+  delayed_for_ = &expected;
   return true;
 }
 
@@ -147,7 +149,7 @@ void Flow::add_answer(std::uint64_t request, const void* data, std::size_t bytes
 void Flow::send_open(std::uint8_t flags) {
   if (!open_) return;
   has_answers_ = false;
-  held_since_ = {};
+  delayed_since_ = {};
   Parcel& parcel = *std::exchange(open_, nullptr);
   parcel.head.flags |= flags;
   if (parcel.head.lone.kind != RecordKind::none) parcel.move_record_to_head();
@@ -172,7 +174,7 @@ void Flow::ask() {
 }
 
 void Flow::acknowledge() {
-  if (n_executed_ != n_acked_) post(outlet_.parcels.take_without_room());
+  if (n_executed_ != n_reported_executed_) post(outlet_.parcels.take_without_room());
 }
 
 void Flow::say_bye(std::uint64_t opening) {
@@ -203,7 +205,7 @@ void Flow::post(Parcel& parcel, bool introduces) {
   head.token = outlet_.token[0];
   head.source = outlet_.me;
   head.version = kFormatVersion;
-  head.acknowledged = n_acked_ = n_executed_;
+  head.acknowledged = n_reported_executed_ = n_executed_;
   if (head.flags & kCounted) {
     ++n_sent_;
     if (answers_.is_open()) answers_.note_other(outlet_.now());

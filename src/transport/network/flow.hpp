@@ -4,9 +4,9 @@
 // leave together. It counts the parcels that were sent and acknowledged, and those from the other
 // process that were executed here.
 // Invariant: a waiting record leaves when its parcel is full, when the other process acknowledges
-// or answers something, or when a thread waits. So it waits for a round trip at most. A held record
-// leaves at the latest after a nap of the network's thread. Under the transport's lock; never
-// waits.
+// or answers something, or when a thread waits. So it waits for a round trip at most. A delayed
+// record, which another most likely follows, leaves at the latest after a nap of the network's
+// thread. Under the transport's lock; never waits.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 
@@ -79,7 +79,7 @@ class ParcelStore {
 };
 
 // Guesses from the past whether something follows a put at once, such as the flag that announces
-// the data, or a quiet. If so, the put is held and shares the parcel of what follows. After a wrong
+// the data, or a quiet. If so, the put is delayed and shares the parcel of what follows. After a wrong
 // guess twice as many puts in a row must be followed before the next guess.
 class FollowUps {
  public:
@@ -134,7 +134,7 @@ struct Outlet {
   std::vector<int> pe_of_peer;   // by the wire's number of the peer
   std::atomic<std::uint64_t> parcels_sent{0};
   std::atomic<std::uint64_t> fences{0};  // calls of order() so far, by all threads
-  // A thread calls send_held() within a millisecond, so records may be held.
+  // A thread calls send_held() within a millisecond, so records may be delayed.
   bool has_napping_thread = false;
   FollowUps::Clock::time_point (*now)() = FollowUps::Clock::now;
 
@@ -147,7 +147,7 @@ struct Outlet {
   // Notes that kernels' expected answers have not come. After such a miss, four answers in a row
   // re-arm the guess: a hit saves a third of what a miss costs.
   void note_unanswered();
-  // Sends the records that have been held for too long.
+  // Sends the records that have been delayed for too long.
   void send_held();
 };
 
@@ -159,8 +159,8 @@ struct Issued {
 // When a record leaves.
 // - at_once: in add().
 // - when_few_are_under_way: in add() if few parcels and requests are under way; else with a later
-//   record. Held if it changes memory and a quiet most likely follows.
-// - when_followed: the same, but held if another operation most likely follows.
+//   record. Delayed if it changes memory and a quiet most likely follows.
+// - when_followed: the same, but delayed if another operation most likely follows.
 // - with_others: when the caller calls send_open().
 enum class SendPolicy { at_once, when_few_are_under_way, when_followed, with_others };
 
@@ -242,8 +242,8 @@ class Flow {
   // The open parcel, after making sure that it has room for `bytes` more.
   Parcel& open_for(std::size_t bytes);
   bool leaves_now(SendPolicy policy, bool is_counted);
-  // Notes a record that may be followed. If it most likely will be, holds it and returns true.
-  bool hold_for(FollowUps& expected);
+  // Notes a record that may be followed. If it most likely will be, delays it and returns true.
+  bool delay_for(FollowUps& expected);
   void greet();
   void post(Parcel& parcel, bool introduces = false);
   static void left(void* parcel);
@@ -258,16 +258,16 @@ class Flow {
   FollowUps follow_ups_;           // something follows a put of more than a flag
   FollowUps quiets_;               // a quiet follows a flag or an atomic
   FollowUps answers_;              // a kernel's answer follows a signal
-  FollowUps* held_for_ = nullptr;
-  FollowUps::Clock::time_point held_since_{};  // since when open_ is held; 0: it is not
+  FollowUps* delayed_for_ = nullptr;
+  FollowUps::Clock::time_point delayed_since_{};  // since when open_ is delayed; 0: it is not
   bool is_listed_open_ = false, is_listed_needs_ack_ = false;
   std::size_t n_leaving_ = 0;
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels
   std::uint64_t last_for_device_ = 0;
   std::uint64_t n_requested_ = 0, n_answered_ = 0, bytes_requested_ = 0;
-  std::uint64_t n_executed_ = 0, n_acked_ = 0;  // counted parcels of the other process
-  std::uint64_t n_lent_ = 0;                    // ever
-  std::atomic<std::size_t> lent_{0};            // now
+  std::uint64_t n_executed_ = 0, n_reported_executed_ = 0;  // counted parcels of the other process
+  std::uint64_t n_lent_ = 0;                                // ever
+  std::atomic<std::size_t> lent_{0};                        // now
   std::unordered_map<int, Allowance> allowances_;
 
   friend struct Outlet;

@@ -111,7 +111,7 @@ void NetworkTransport::reopen() {
            },
        .send_held =
            [&state] {
-             // A thread that has the lock sends held records itself.
+             // A thread that has the lock sends delayed records itself.
              const Lock lock(state.mutex, std::try_to_lock);
              if (lock) state.outlet.send_held();
            }});

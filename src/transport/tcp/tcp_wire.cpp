@@ -20,10 +20,10 @@ using tcp::Clock;
 
 namespace {
 
-constexpr std::size_t kRoomBytes = 256 * 1024;
-// A process dials again if the peer had too many strangers and closed the connection, or if it had
-// no free descriptor itself. It limits the tries and not the time, since a stopped process does not
-// try.
+constexpr std::size_t kReadBufferBytes = 256 * 1024;
+// This process dials again if the peer had too many strangers and closed the connection, or if this
+// process itself had no free descriptor. It limits the tries and not the time, since a stopped
+// process does not try.
 constexpr auto kDialsAgainAfter = std::chrono::milliseconds(50);
 constexpr int kMostDials = 100;
 // How long a lost peer's other connection may still have data to read.
@@ -53,7 +53,7 @@ TcpWire::TcpWire(const WireRequest& request, const Interface& interface)
     : listener_(request.listener),
       patience_(request.keepalive_seconds),
       interface_(interface),
-      room_(kRoomBytes),
+      room_(kReadBufferBytes),
       take_parcel_([this](const tcp::Lengths& lengths, const std::byte* head,
                           const std::byte* body) { take(*reading_from_, lengths, head, body); }) {}
 
@@ -177,7 +177,7 @@ void TcpWire::find_connection(int number) {
 
 // If two processes dial each other at once, the dial of the greater address stays, and the other
 // process sends on it too. A connection that carries data both ways needs no packets of its own for
-// acknowledgements. A dial that the other process cannot have proved yet is dropped in any case.
+// acknowledgements. A dial on which this process has not yet sent its claim is dropped in any case.
 void TcpWire::take_accepted_instead_of_dial(Connection& accepted) {
   const auto known = peer_at_.find(std::string(as_text(accepted.other())));
   if (known == peer_at_.end()) return;

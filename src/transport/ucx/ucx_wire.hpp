@@ -3,7 +3,8 @@
 // The Wire of UCX. A message is one active message, never sent by rendezvous, so messages arrive in
 // order. A message that introduces its sender carries the sender's address.
 // Invariant: a peer is an address, so both directions between two processes use one endpoint. The
-// first message makes it. progress() closes it, outside of UCX's callbacks. Made by library.cpp.
+// first message makes it. If the peer is lost, progress() closes it, outside of UCX's callbacks.
+// Made by library.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_UCX_WIRE_HPP_
 #define MESHMEM_TRANSPORT_UCX_UCX_WIRE_HPP_
 

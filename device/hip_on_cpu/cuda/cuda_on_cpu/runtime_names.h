@@ -2,8 +2,9 @@
 //
 // The names of CUDA's runtime that have an equivalent in HIP on ordinary CPUs: a list that the
 // preprocessor and tests/compile/cuda_syntax.sh read.
-// Invariant: each line is one name of CUDA and the name of HIP that means the same. A name that is
-// not here does not compile. Included by cuda_runtime_api.h.
+// Invariant: each line is one name of CUDA and the name of HIP that means the same. A cuda name
+// that is neither here nor in cuda_runtime_api.h or cuda_runtime.h does not compile. Included by
+// cuda_runtime_api.h.
 #pragma once
 
 // Errors
