@@ -47,8 +47,8 @@ MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Al
   team_sync(group, sync);
 }
 
-// Called by one thread, on a team that spans machines. `command.word[]` is laid out as proxy_ring.hpp
-// says.
+// Called by one thread, on a team that spans machines. proxy_ring.hpp says what is in
+// `command.word[]`.
 MESHMEM_DEVICE_COLD void ask_for_alltoallv(shmem_team_t team, const Alltoallv& call) {
   ProxyCommand command = command_for(ProxyOp::collective, slot_of(team));
   command.length = static_cast<std::uint8_t>(call.elem_bytes);

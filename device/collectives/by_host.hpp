@@ -72,8 +72,8 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
   post_and_await_result(command, kResultOfCollective);
 }
 
-// By value where by_host() is a function of its own. Where it is inlined, a copy makes clang put the
-// end of a grid's kernel before the acquire after the last meeting.
+// By value where by_host() is a function of its own. Where it is inlined, a copy makes clang put
+// the end of a grid's kernel before the acquire after the last meeting.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 using HostCallArgument = HostCall;
 #else

@@ -164,8 +164,8 @@ MESHMEM_DEVICE void combine_all(const Op& op, const Group& group, int n, const F
   if (count > 0) CombineAll<Op, E, Group, From, To>(op, group, n, from, to).run(count);
 }
 
-// The elements of a reduction that each PE owns: the same number for each, in whole grains of 128 bytes;
-// the last PEs may have fewer.
+// The elements of a reduction that each PE owns: the same number for each, in whole grains of 128
+// bytes; the last PEs may have fewer.
 template <typename E>
 class ElementShares {
  public:

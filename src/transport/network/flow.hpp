@@ -79,8 +79,8 @@ class ParcelStore {
 };
 
 // Guesses from the past whether something follows a put at once, such as the flag that announces
-// the data, or a quiet. If so, the put is delayed and shares the parcel of what follows. After a wrong
-// guess twice as many puts in a row must be followed before the next guess.
+// the data, or a quiet. If so, the put is delayed and shares the parcel of what follows. After a
+// wrong guess twice as many puts in a row must be followed before the next guess.
 class FollowUps {
  public:
   using Clock = std::chrono::steady_clock;
