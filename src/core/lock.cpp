@@ -122,7 +122,7 @@ void Lock::acquire() {
   // Another thread of this PE is in try_acquire(), between the swap and hold().
   if (before == my_number_) refuse_second();
   if (before > map_.n_pes) fatal("{}: {} was not 0 before its first use", routine_, text());
-  // Release: publishes nothing but the number itself, which the predecessor reads before it gives me
+  // Release: publishes nothing but the number itself. The predecessor reads it before it gives me
   // the lock.
   add_to_place(static_cast<int>(before) - 1, my_number_);
   note_blocker(static_cast<int>(map_.my_pe), static_cast<int>(before) - 1);
