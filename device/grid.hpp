@@ -131,8 +131,8 @@ MESHMEM_DEVICE void team_sync(const CooperativeGrid& grid, const TeamSync& sync)
   if (!leads) return;
   team_sync(block, sync);
   if (block.rank() == 0) {
-    // Passes the other PEs' released stores on to the other blocks. Where each thread fences,
-    // these stores have reached memory, and the other blocks' own fences are enough.
+    // Passes the other PEs' released stores on to the other blocks. If kEachFences, it
+    // does nothing: these stores have reached memory, and the other blocks' own fences are enough.
     release_mine();
     meeting.end(meeting.blocks() - 1);
   }

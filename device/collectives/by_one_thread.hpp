@@ -2,8 +2,8 @@
 //
 // Reductions and scans by one thread of a kernel, where the program's compiler does not compile for
 // GPUs: the library has them compiled. The routines are host and device functions at once, and a
-// compiler makes every such function. With those of all types and operations a program of one line
-// took three times as long to compile.
+// compiler compiles each of these, used or not. With the templates for all types and operations in
+// them a program of one line took three times as long to compile.
 // Invariant: the caller has made the checks; results are those of the templates for groups.
 // Included by routines.hpp; defined in kernels/reductions.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
@@ -18,12 +18,14 @@ namespace device {
 
 enum class ReduceForm { reduce, scatter, inclusive_scan, exclusive_scan };
 
-// The elements are of one of the types of ElemType; op is that of a reduce or a scatter.
+// The elements are of one of the types of ElemType. `op` counts for reduce and scatter only: scans
+// are sums.
 extern "C" void shmemx_reduce_by_one_thread(ReduceForm form, ReduceOp op, ElemType type,
                                             const TeamSync& sync, void* dest, const void* source,
                                             std::size_t count);
 
-// Whether the library has elements E. Short floats have other types in programs.
+// Whether E is one of ElemType's types. False for half and bfloat16, whose types in programs are
+// not the library's.
 template <typename E>
 constexpr bool kIsByOneThread = elem_type_of<E>() != ElemType::none;
 

@@ -58,7 +58,7 @@ class DirectReduction {
   }
 
  private:
-  static constexpr std::size_t kOneChunkBytes = 8 << 10;  // less is sent faster than a flag
+  static constexpr std::size_t kOneChunkBytes = 8 << 10;  // takes no longer than a flag
   static constexpr int kSlots = 4;
   static constexpr std::size_t kMostSteps = (std::size_t{1} << kStepBits) - 8;  // of one epoch
 
@@ -125,7 +125,8 @@ class DirectReduction {
   const E* const source_;
   const ElementShares<E> shares_;
   std::size_t slot_bytes_, lead_bytes_;
-  std::size_t n_chunks_, chunk_elems_;  // of a share; elements of each but the last
+  std::size_t n_chunks_;     // of the longest share
+  std::size_t chunk_elems_;  // of each of its chunks but the last
 };
 
 // Needs at least two PEs.

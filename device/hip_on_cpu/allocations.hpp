@@ -59,7 +59,8 @@ class Allocations {
   std::optional<Allocation> remove(const void* base, MemoryKind kind);
 
  private:
-  using ByBase = std::deque<Allocation>;  // ascending; a deque's blocks are nearly full
+  // Ascending. A deque, since a vector may leave half of its memory unused.
+  using ByBase = std::deque<Allocation>;
   ByBase::const_iterator first_beyond(std::uintptr_t address) const;
 
   mutable std::shared_mutex mutex_;

@@ -41,7 +41,7 @@ class Captures {
   hipError_t end(const std::shared_ptr<Stream>& stream, Operations* operations);
   // Called by calls that wait or allocate. A Global capture forbids them to all threads, a
   // ThreadLocal one to its own thread. A forbidden call returns hipErrorStreamCaptureUnsupported
-  // and invalidates the capture. A thread's mode can exempt it from captures.
+  // and invalidates the capture. A thread's mode can exempt its calls from this.
   hipError_t refuse_unsafe_call();
   hipStreamCaptureMode exchange_mode_of_thread(hipStreamCaptureMode mode);
 

@@ -15,10 +15,10 @@ class SymmetricHeap;
 // holds in the core file. The heap lives as long as the process.
 void end_by_core_files(SymmetricHeap& heap);
 
-// From now on a bad address of the host ends the process with a line about the address and the
-// stack, unless the program handles such signals. Also, a line about a failed allocation follows
-// the line about a kernel's bad address, if the kernel has used the NULL of that allocation. GPUs
-// end their kernels themselves.
+// From now on a bad address of the host prints a line about the address, then the stack, and ends
+// the process, unless the program handles such signals. Also, a line about a failed allocation
+// follows the line about a kernel's bad address, if the kernel has used the NULL of that
+// allocation. The latter is for the cpu target alone: GPUs end their kernels themselves.
 void explain_faults();
 
 }  // namespace meshmem

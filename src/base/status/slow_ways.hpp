@@ -90,7 +90,7 @@ inline constexpr SlowWayText kSlowWays[] = {
 using SlowWayCounts = std::array<std::atomic<std::uint64_t>, std::size(kSlowWays)>;
 extern constinit SlowWayCounts slow_way_counts;
 
-// `routine`: the API's name, or the variable that asks for what cannot be.
+// `routine`: the API's name, or that of the environment variable whose value cannot be followed.
 [[gnu::cold, gnu::noinline]] void note_slow_way(SlowWay kind, const char* routine);
 
 }  // namespace meshmem

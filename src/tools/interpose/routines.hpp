@@ -68,7 +68,7 @@ enum Number : std::uint16_t {
   MESHMEM_TRACED_ROUTINES
 #undef ROUTINE
       k_shmem_global_exit,
-  // These are no routines but the values of OwnWork, in its order.
+  // These are no routines but the values of OwnWork (base/hooks/own_work.hpp), in its order.
   k_take_in_messages,
   k_serve_kernels,
   kRoutines
@@ -76,7 +76,7 @@ enum Number : std::uint16_t {
 
 const Routine& routine(unsigned number);  // less than kRoutines
 
-// Whether a program may call it in a loop until something changes.
+// Whether programs call it very often: in a loop until something changes, or for a PE's number.
 constexpr bool is_polled(std::string_view op) {
   return op.starts_with("test") || op == "signal_fetch" || op == "atomic_fetch" || op == "fetch" ||
          op == "g" || op == "my_pe" || op == "n_pes";

@@ -49,6 +49,7 @@ std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, cons
         my_clock().knows(me(), buffer.access))
       continue;
     const std::uint64_t at = std::max(address, buffer.begin);
+    // The thread worked as another strand before, and now uses that part of its stack anew.
     const bool is_own_stack =
         buffer.thread == this_thread() && buffer.access.who() != me() && is_private_here(at);
     if (!is_own_stack && !is_gone(at, buffer.access.call_number)) return buffer.access;

@@ -21,7 +21,7 @@ namespace {
 
 TraceJob checked_job;
 bool has_races = false;
-// While a thread forks, no other is in the checker, and it stays out itself.
+// While a thread forks it holds the checker, so no other is in it; its own hooks do nothing.
 std::optional<Entered> at_fork;
 
 void enter_for_fork() {
@@ -31,7 +31,8 @@ void enter_for_fork() {
 std::string open(const TraceJob& job) {
   if (job.version != kTraceJobVersion) return "libmeshmem_races.so is of another meshmem";
   checked_job = job;
-  // A child of fork is not the PE, whose network it has, and ends with a status of its own.
+  // A child of fork shares the PE's network but is not the PE: it checks nothing, and its status is
+  // its own.
   static const int registered = pthread_atfork(
       enter_for_fork, [] { at_fork.reset(); },
       [] {
@@ -48,16 +49,16 @@ std::string open(const TraceJob& job) {
   return {};
 }
 
-// All have ended their calls, and have told of their races.
 void close() {
-  pshmem_barrier_all();
+  pshmem_barrier_all();  // now all PEs have ended their calls, and have told of their races
   const std::string races = close_checker();
   if (races.empty()) return;
   has_races = true;
   checked_job.print_line(fmt::format("MESHMEM_CHECK=races: {}; the job ends with status 1", races));
 }
 
-// Behind the program's own functions for its end; what comes later is the system's.
+// Runs after the program's destructors and atexit functions. _exit() skips only what the system
+// would do after it.
 __attribute__((destructor)) void end_with_status() {
   if (!has_races) return;
   std::fflush(nullptr);

@@ -81,8 +81,8 @@ std::string_view hint(const Race& race) {
   if (race.before.pe == race.here.pe)
     return "the first call is not complete before shmem_quiet, which belongs between them";
   if (race.has_returned)
-    return "the first call has returned, but no shmem_fence or shmem_quiet has completed it, which "
-           "belongs behind it";
+    return "the first call has returned, but no shmem_fence or shmem_quiet came between it and the "
+           "second; put one there";
   return "nothing orders the two; a barrier between them does, or a signal for which the second "
          "waits";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host functions on the stream take the time.
+// Host functions on the stream read the clock.
 // Invariant: the StreamWork of a graph is never freed, since the graph may be launched again.
 // Others are freed by their second function. A stream that takes no host function has no spans.
 #include "tools/tracing/streams.hpp"
@@ -23,7 +23,7 @@ struct StreamTrack {
   Track track;
 };
 
-TraceJob job;  // for its functions
+TraceJob job;  // only its functions are used here
 std::mutex streams_mutex;
 // Live for ever: streams may be at work, and destructors may finalize, at the process's end.
 auto& tracks = *new std::map<shmemx_stream_t, std::unique_ptr<StreamTrack>>;

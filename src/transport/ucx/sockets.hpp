@@ -2,7 +2,7 @@
 //
 // Sets up UCX's descriptors: which addresses may connect, that programs which this process starts
 // do not inherit them, and how long TCP waits for a silent machine. UCX has no settings for the
-// first two, and the third only for idle connections.
+// first two, and sets the third only for idle connections.
 // Invariant: only UCX's descriptors are changed. These are new after a call of UCX, or accepted by
 // its listening sockets. Used by ucx_wire.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_SOCKETS_HPP_
@@ -40,7 +40,7 @@ class UcxSockets {
   bool are_guarded() const { return are_guarded_; }
 
   // True if TCP has just ended a connection because the other machine was silent for too long. UCX
-  // reports the same reason if the other process has ended.
+  // reports the same error where the other process has ended, so TCP is asked.
   bool have_timed_out() const;
 
   // Sets close-on-exec for accepted connections. They inherit the other settings from their

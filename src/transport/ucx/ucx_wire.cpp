@@ -37,7 +37,8 @@ class AllSignalsBlocked {
   sigset_t before_;
 };
 
-// The head of a message that introduces: the length of its own head, that head, and the address.
+// The head that travels with a message that introduces: the length of message.head, message.head
+// itself, and this process's address.
 std::string with_address(const Wire::Message& message, const std::string& address) {
   const std::uint64_t head_bytes = message.head_bytes;
   std::string text(reinterpret_cast<const char*>(&head_bytes), sizeof head_bytes);
