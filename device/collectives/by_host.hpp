@@ -73,7 +73,7 @@ MESHMEM_DEVICE_COLD void ask_for_collective(const HostCall& host) {
 }
 
 // By value where by_host() is a function of its own. Where it is inlined, a copy makes clang put
-// the end of a grid's kernel before the acquire after the last meeting.
+// the end of a grid's kernel before the acquire of its last meeting.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 using HostCallArgument = HostCall;
 #else

@@ -33,9 +33,9 @@ void note_whether_alone();
 // Writes to the board that this PE, `me`, waits in the queue of a lock for `pe`; -1: no longer.
 void note_blocker(int me, int pe);
 // Says which PEs wait and can never go on; "": none are known. These are all PEs, or those of a
-// circle in which each has to release a lock before the next can. Each has checked
-// once more what it waits for since all began to wait. Only in the first of those PEs is the result
-// not empty. Called by waits that last, each time that they say what they wait for.
+// circle in which each has to release a lock before the next can. Each has checked once more what
+// it waits for since all began to wait. Only in the first of those PEs is the result not empty.
+// Called by waits that last, each time that they say what they wait for.
 std::string text_of_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.

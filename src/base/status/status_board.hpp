@@ -63,10 +63,9 @@ inline constexpr int kRowsOfKernels = 11;  // the last ones; kernels take no oth
 struct alignas(kStatusPage) PeStatus {
   std::atomic<std::int32_t> pid;
   std::atomic<PePhase> phase;
-  std::atomic<std::uint32_t> ended;    // 0: not yet; else 1 + what waitpid said
-  std::atomic<std::uint32_t> rowless;  // waits under way that found no free row
-  std::atomic<std::uint32_t>
-      number;  // 1 + the PE's number; 0: its place on the board is its number
+  std::atomic<std::uint32_t> ended;       // 0: not yet; else 1 + what waitpid said
+  std::atomic<std::uint32_t> rowless;     // waits under way that found no free row
+  std::atomic<std::uint32_t> number;      // 1 + the PE's number; 0: that is its place here
   std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
   std::atomic<std::uint32_t> blocker;     // 1 + the PE that has to release a lock first; 0: none
