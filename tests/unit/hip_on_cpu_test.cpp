@@ -59,7 +59,8 @@ TEST(HipMemory, IsReusedWhenItWasFreed) {
 TEST(HipMemory, IsRefusedWhenTheMachineHasNotSoMuch) {
   void* memory = nullptr;
   EXPECT_EQ(hipMalloc(&memory, std::size_t{1} << 50), hipErrorOutOfMemory);
-  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 50000, SIZE_MAX / 2}) {
+  EXPECT_EQ(hipMalloc(&memory, SIZE_MAX / 2), hipErrorOutOfMemory);
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX - 50000}) {  // no number of pages
     EXPECT_EQ(hipMalloc(&memory, size), hipErrorOutOfMemory) << size;
     EXPECT_EQ(hipHostMalloc(&memory, size), hipErrorOutOfMemory) << size;
   }
