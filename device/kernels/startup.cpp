@@ -2,7 +2,7 @@
 //
 // For start-up: loads all kernels, and has two that try whether PEs reach each other's device
 // memory.
-// Invariant: these two use no module state, since there is none yet.
+// Invariant: these two kernels run before the module has its state, so they do not use it.
 #include "device/kernels/launch_kernel.hpp"
 
 namespace meshmem {

@@ -23,7 +23,7 @@
 namespace meshmem {
 namespace {
 
-// The interface of the default route, or "" if there is none.
+// The interface of the default route, or "" without a default route.
 std::string interface_of_default_route() {
   std::ifstream routes("/proc/net/route");
   for (std::string line; std::getline(routes, line);) {
