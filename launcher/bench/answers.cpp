@@ -100,7 +100,8 @@ double combine(std::string_view op, double a, double b) {
   return a + b;
 }
 
-// Returns a period of the combined data of PEs `first` to `end` - 1, or zeros if no PE is in that range.
+// Returns a period of the combined data of PEs `first` to `end` - 1, or zeros if no PE is in that
+// range.
 Bytes combined(const Case& c, int first, int end) {
   const Element& element = element_of(c.operation);
   Bytes period(kPeriod * element.bytes);
