@@ -436,10 +436,20 @@ static void destroyed_context(void) {
   if (!right) shmem_ctx_long_p(context, &heap[me], 1, me);
 }
 
+static double seconds_of(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 static shmem_ctx_t shared_context;
+/* At once with the other thread: each runs so long that it is often interrupted by the other. */
 static void* put_often(void* both_are_there) {
   if (both_are_there) pthread_barrier_wait(both_are_there);
-  for (int i = 0; i < 20000; ++i) shmem_ctx_long_p(shared_context, &heap[me], 1, me);
+  const double run = both_are_there ? 0.1 : 0.01;
+  const double end = seconds_of(CLOCK_THREAD_CPUTIME_ID) + run;
+  while (seconds_of(CLOCK_THREAD_CPUTIME_ID) < end)
+    for (int i = 0; i < 1000; ++i) shmem_ctx_long_p(shared_context, &heap[me], 1, me);
   return NULL;
 }
 /* By two threads at once, or one after the other. */
@@ -503,11 +513,7 @@ static int rounds(void) {
   return mib > 256;
 }
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
+static double seconds(void) { return seconds_of(CLOCK_MONOTONIC); }
 static void print_cost(const char* what, double begin, double calls) {
   if (me == 0) printf("%s: %.0f ns\n", what, (seconds() - begin) / calls * 1e9);
 }
