@@ -49,10 +49,10 @@ MESHMEM_DEVICE bool is_cooperative() {
 // Checks how the grid was launched, and prints a mistake.
 MESHMEM_DEVICE void check_launch_of(const CooperativeGrid& grid) {
   if (!kChecks || grid.blocks() == 1 || thread_in_block() != 0 || is_cooperative()) return;
-  printf(
-      "meshmem: PE %d, in a kernel: %d blocks call a _grid routine, and were not launched by "
-      "hipLaunchCooperativeKernel; some may wait for others that never run\n",
-      state().me, grid.blocks());
+  MESHMEM_PRINT_MISTAKE(
+      "%d blocks call a _grid routine, and were not launched by hipLaunchCooperativeKernel; some "
+      "may wait for others that never run",
+      grid.blocks());
   trap();
 }
 

@@ -80,21 +80,31 @@ MESHMEM_DEVICE void check_job() {
   trap();
 }
 
+// Prints one line about a mistake, with the thread that makes it. On processors the line about the
+// kernel's end names the thread.
+#if defined(MESHMEM_TARGET_IS_CPU)
+#define MESHMEM_PRINT_MISTAKE(format, ...) \
+  printf("meshmem: PE %d, in a kernel: " format "\n", state().me, __VA_ARGS__)
+#else
+#define MESHMEM_PRINT_MISTAKE(format, ...)                                                      \
+  printf("meshmem: PE %d, in a kernel: " format "; block (%u, %u, %u), thread (%u, %u, %u)\n",  \
+         state().me, __VA_ARGS__, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, \
+         threadIdx.z)
+#endif
+
 // Ends the kernel; with checks it says why.
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {
   constexpr std::uintptr_t kNearNull = 1 << 16;  // no system has memory below it
   check_job();
   if (kChecks && reinterpret_cast<std::uintptr_t>(address) < kNearNull)
-    printf(
-        "meshmem: PE %d, in a kernel: %p is in no symmetric heap; it is NULL or near it, as where "
-        "an allocation has failed\n",
-        state().me, address);
+    MESHMEM_PRINT_MISTAKE(
+        "%p is in no symmetric heap; it is NULL or near it, as where an allocation has failed",
+        address);
   else if (kChecks)
-    printf(
-        "meshmem: PE %d, in a kernel: %p is in no symmetric heap; kernels reach what "
-        "shmem_malloc and shmemx_buffer_register made symmetric, not static variables or the "
-        "stack\n",
-        state().me, address);
+    MESHMEM_PRINT_MISTAKE(
+        "%p is in no symmetric heap; kernels reach what shmem_malloc and shmemx_buffer_register "
+        "made symmetric, not static variables or the stack",
+        address);
 #if defined(MESHMEM_TARGET_IS_CPU)
   hip_on_cpu::show_bad_address(address);
 #endif
@@ -103,23 +113,19 @@ MESHMEM_DEVICE void check_job() {
 [[noreturn]] MESHMEM_DEVICE void refuse_pe(int pe) {
   check_job();
   if (kChecks && static_cast<unsigned>(pe) >= static_cast<unsigned>(state().n_pes))
-    printf("meshmem: PE %d, in a kernel: PE %d is not in 0..%d\n", state().me, pe,
-           state().n_pes - 1);
+    MESHMEM_PRINT_MISTAKE("PE %d is not in 0..%d", pe, state().n_pes - 1);
   else if (kChecks)
-    printf("meshmem: PE %d, in a kernel: the memory of PE %d is not mapped here\n", state().me, pe);
+    MESHMEM_PRINT_MISTAKE("the memory of PE %d is not mapped here", pe);
   trap();
 }
 [[noreturn]] MESHMEM_DEVICE void refuse_team(int slot) {
   check_job();
   if (kChecks)
-    printf(
-        "meshmem: PE %d, in a kernel: a handle names no team or context (it would be of team %d)\n",
-        state().me, slot);
+    MESHMEM_PRINT_MISTAKE("a handle names no team or context (it would be of team %d)", slot);
   trap();
 }
 [[noreturn]] MESHMEM_DEVICE void refuse_comparison(int cmp) {
-  if (kChecks)
-    printf("meshmem: PE %d, in a kernel: %d is not a comparison of SHMEM_CMP_*\n", state().me, cmp);
+  if (kChecks) MESHMEM_PRINT_MISTAKE("%d is not a comparison of SHMEM_CMP_*", cmp);
   trap();
 }
 
@@ -130,54 +136,46 @@ MESHMEM_DEVICE void check_job() {
 MESHMEM_DEVICE void check_all_are_reached() {
   if (!kChecks || state().sync.base != 0) return;
   check_job();
-  printf("meshmem: PE %d, in a kernel: a collective, but not all PEs' devices reach each other\n",
-         state().me);
+  MESHMEM_PRINT_MISTAKE("a collective, but not all devices of the %d PEs reach each other",
+                        state().n_pes);
   trap();
 }
 // A signal would be set where it was meant to be added to, or the other way round.
 MESHMEM_DEVICE void check_signal_op(int sig_op) {
   if (!kChecks || sig_op == SHMEM_SIGNAL_SET || sig_op == SHMEM_SIGNAL_ADD) return;
-  printf(
-      "meshmem: PE %d, in a kernel: sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD\n",
-      state().me, sig_op);
+  MESHMEM_PRINT_MISTAKE("sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
   trap();
 }
 // A broadcast would wait for a PE that is not in the team.
 MESHMEM_DEVICE void check_root(int root, int n_pes) {
   if (!kChecks || static_cast<unsigned>(root) < static_cast<unsigned>(n_pes)) return;
-  printf("meshmem: PE %d, in a kernel: PE_root %d is not in 0..%d of the team\n", state().me, root,
-         n_pes - 1);
+  MESHMEM_PRINT_MISTAKE("PE_root %d is not in 0..%d of the team", root, n_pes - 1);
   trap();
 }
 // A word would be loaded or stored at once at an address that is not aligned for that. GPUs fault
 // then, or lose other threads' updates.
 MESHMEM_DEVICE void check_aligned(const void* address, std::size_t bytes) {
   if (!kChecks || reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
-  printf(
-      "meshmem: PE %d, in a kernel: %p is not aligned to %d bytes, as atomics, p, g, signals and "
-      "the variables of waits must be\n",
-      state().me, address, static_cast<int>(bytes));
+  MESHMEM_PRINT_MISTAKE(
+      "%p is not aligned to %d bytes, as atomics, p, g, signals and the variables of waits must be",
+      address, static_cast<int>(bytes));
   trap();
 }
 // Elements would all lie at one place, or there would be none.
 MESHMEM_DEVICE void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bsize) {
   if (!kChecks || (dst > 0 && sst > 0 && bsize > 0)) return;
-  printf(
-      "meshmem: PE %d, in a kernel: dst %lld, sst %lld, blocks of %lld: strides and blocks are of "
-      "at least 1\n",
-      state().me, static_cast<long long>(dst), static_cast<long long>(sst),
-      static_cast<long long>(bsize));
+  MESHMEM_PRINT_MISTAKE("dst %lld, sst %lld, blocks of %lld: strides and blocks are of at least 1",
+                        static_cast<long long>(dst), static_cast<long long>(sst),
+                        static_cast<long long>(bsize));
   trap();
 }
 // A count would be negative, or count more bytes than a signed number can hold.
 MESHMEM_DEVICE void check_count(std::size_t elem_bytes, std::size_t nelems, std::size_t times = 1) {
   constexpr std::size_t kMostBytes = ~std::size_t{0} >> 1;
   if (!kChecks || times == 0 || nelems <= kMostBytes / elem_bytes / times) return;
-  printf(
-      "meshmem: PE %d, in a kernel: %lld times %lld elements of %d bytes: a number below zero, or "
-      "more than any memory holds\n",
-      state().me, static_cast<long long>(times), static_cast<long long>(nelems),
-      static_cast<int>(elem_bytes));
+  MESHMEM_PRINT_MISTAKE(
+      "%lld times %lld elements of %d bytes: a number below zero, or more than any memory holds",
+      static_cast<long long>(times), static_cast<long long>(nelems), static_cast<int>(elem_bytes));
   trap();
 }
 // A collective would overwrite elements that are yet to be read.
@@ -186,9 +184,9 @@ MESHMEM_DEVICE void check_no_overlap(const void* dest, std::size_t dest_bytes, c
   const auto to = reinterpret_cast<std::uintptr_t>(dest),
              from = reinterpret_cast<std::uintptr_t>(source);
   if (!kChecks || (to - from >= source_bytes && from - to >= dest_bytes)) return;
-  printf("meshmem: PE %d, in a kernel: dest, %lld bytes at %p, overlaps source, %lld bytes at %p\n",
-         state().me, static_cast<long long>(dest_bytes), dest, static_cast<long long>(source_bytes),
-         source);
+  MESHMEM_PRINT_MISTAKE("dest, %lld bytes at %p, overlaps source, %lld bytes at %p",
+                        static_cast<long long>(dest_bytes), dest,
+                        static_cast<long long>(source_bytes), source);
   trap();
 }
 

@@ -20,8 +20,8 @@ namespace device {
 // not say why.
 MESHMEM_DEVICE void check_packets(const void* packets) {
   if (!kChecks || reinterpret_cast<std::uintptr_t>(packets) % kLineBytes == 0) return;
-  printf("meshmem: PE %d, in a kernel: %p is no multiple of %d, as packets' addresses must be\n",
-         state().me, packets, static_cast<int>(kLineBytes));
+  MESHMEM_PRINT_MISTAKE("%p is no multiple of %d, as packets' addresses must be", packets,
+                        static_cast<int>(kLineBytes));
   trap();
 }
 

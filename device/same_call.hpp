@@ -123,20 +123,18 @@ struct CallWords {
 // Prints a difference between two names.
 MESHMEM_DEVICE void print_difference(const CallWords& mine, const CallWords& theirs, int pe,
                                      const char* of, const char* here, const char* there) {
-  printf(
-      "meshmem: PE %d, in a kernel: %s%s%s%s here, but PE %d called %s%s%s%s in the same place: "
-      "all "
-      "PEs of a team call its collectives alike\n",
-      state().me, mine.op(), mine.routine(), of, here, pe, theirs.op(), theirs.routine(), of,
-      there);
+  MESHMEM_PRINT_MISTAKE(
+      "%s%s%s%s here, but PE %d called %s%s%s%s in the same place: all PEs of a team call its "
+      "collectives alike",
+      mine.op(), mine.routine(), of, here, pe, theirs.op(), theirs.routine(), of, there);
 }
 // Prints a difference between two numbers.
 MESHMEM_DEVICE void print_difference(const CallWords& mine, int pe, const char* of,
                                      std::uint64_t here, std::uint64_t there) {
-  printf(
-      "meshmem: PE %d, in a kernel: %s%s with %s %lld here, but PE %d called it with %lld in the "
-      "same place: all PEs of a team call its collectives alike\n",
-      state().me, mine.op(), mine.routine(), of, static_cast<long long>(here), pe,
+  MESHMEM_PRINT_MISTAKE(
+      "%s%s with %s %lld here, but PE %d called it with %lld in the same place: all PEs of a team "
+      "call its collectives alike",
+      mine.op(), mine.routine(), of, static_cast<long long>(here), pe,
       static_cast<long long>(there));
 }
 [[noreturn]] MESHMEM_DEVICE void refuse_call(const CallWords& mine, const CallWords& theirs,
@@ -224,12 +222,12 @@ MESHMEM_DEVICE_COLD void enter(const TeamSync& sync, const Call& call) {
       holder_of(sync), kHeld << 48 | (words.what & 0xffff) << 32 | (block_number() & 0xffffffff));
   if (holder >> 48 != kHeld) return;
   const CallWords theirs{holder >> 32 & 0xffff, 0, 0};
-  printf(
-      "meshmem: PE %d, in a kernel: %s%s of team %d%s by block %lld while block %lld is in "
-      "%s%s: a team has one collective at a time\n",
-      state().me, words.op(), words.routine(), sync.slot + 1,
-      sync.slot == 0 ? " (SHMEM_TEAM_WORLD)" : "", static_cast<long long>(block_number()),
-      static_cast<long long>(holder & 0xffffffff), theirs.op(), theirs.routine());
+  MESHMEM_PRINT_MISTAKE(
+      "%s%s of team %d%s by block %lld while block %lld is in %s%s: a team has one collective at a "
+      "time",
+      words.op(), words.routine(), sync.slot + 1, sync.slot == 0 ? " (SHMEM_TEAM_WORLD)" : "",
+      static_cast<long long>(block_number()), static_cast<long long>(holder & 0xffffffff),
+      theirs.op(), theirs.routine());
   trap();
 }
 

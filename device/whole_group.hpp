@@ -26,8 +26,8 @@ inline void note_call(const CooperativeGrid&, const char* routine) {
 }
 #elif MESHMEM_KERNEL_CHECKS
 [[noreturn]] MESHMEM_DEVICE void refuse_part(const char* routine, int callers, int size) {
-  printf("meshmem: PE %d, in a kernel: %s takes all %d threads of the group, and %d called it\n",
-         state().me, routine, size, callers);
+  MESHMEM_PRINT_MISTAKE("%s takes all %d threads of the group, and %d called it", routine, size,
+                        callers);
   trap();
 }
 MESHMEM_DEVICE void note_call(const Thread&, const char*) {}

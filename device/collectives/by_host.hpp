@@ -31,10 +31,9 @@ MESHMEM_DEVICE bool spans_nodes(shmem_team_t team) {
 MESHMEM_DEVICE void check_proxy() {
   if (has_proxy()) return;
   if (kChecks)
-    printf(
-        "meshmem: PE %d, in a kernel: a collective of a team with PEs on other machines, which "
-        "MESHMEM_PROXY=off does not reach\n",
-        state().me);
+    MESHMEM_PRINT_MISTAKE(
+        "a collective of a team with PEs on other machines, which %s does not reach",
+        "MESHMEM_PROXY=off");
   trap();
 }
 

@@ -138,11 +138,14 @@ bool begins_as_one_of(std::string_view text, std::initializer_list<std::string_v
 }
 
 // Not of the program: inline functions of the library's headers, wrappers, and the functions that
-// call main and start threads.
+// call main, start threads and run kernels. The name of a template begins with the type of its
+// result.
 bool is_of_program(const CodePlace& place) {
-  return place.function != "_start" &&
-         !begins_as_one_of(place.function,
-                           {"shmem", "pshmem", "meshmem::", "nvshmem", "rocshmem::"}) &&
+  const std::string_view name =
+      std::string_view(place.function).substr(0, place.function.find('<'));
+  return name != "_start" && name.find(" meshmem::") == name.npos &&
+         !begins_as_one_of(
+             name, {"shmem", "pshmem", "meshmem::", "hip_on_cpu::", "nvshmem", "rocshmem::"}) &&
          !begins_as_one_of(place.object, {"libmeshmem", "libc.", "libstdc++."});
 }
 
@@ -192,7 +195,8 @@ std::vector<CodePlace> functions_at(std::uintptr_t address) {
   std::vector<CodePlace> places = look_up(address, common);
   if (common.function.empty() && about.dli_sname) common.function = readable_name(about.dli_sname);
   if (places.empty()) return {common};
-  if (places.back().function.empty()) places.back().function = common.function;
+  // The debug information names static functions without their namespace.
+  if (!common.function.empty()) places.back().function = common.function;
   return places;
 }
 

@@ -55,6 +55,15 @@ void show_where(StackOf whose) {
   if (shown_heap) shown_heap->put_in_core_file();
 }
 
+// In a job that ends by core files it shows the whole stack.
+[[maybe_unused]] void show_place_in_kernel() {
+  end_soon_by(SIGSEGV);
+  if (shown_heap) return show_where(StackOf::interrupted);
+  const std::string place = program_call_text();
+  if (!place.empty()) print_line("the kernel was in " + place);
+  alarm(0);
+}
+
 std::uintptr_t stack_pointer(const void* context) {
   const mcontext_t& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
@@ -112,12 +121,6 @@ void end_by_core_files(SymmetricHeap& heap) {
     std::signal(SIGABRT, SIG_DFL);  // a handler of the program's must not end it otherwise
     std::abort();
   });
-#if defined(MESHMEM_TARGET_CPU)
-  hip_on_cpu::call_at_faults([] {
-    end_soon_by(SIGSEGV);
-    show_where(StackOf::interrupted);
-  });
-#endif
 }
 
 void explain_faults() {
@@ -137,6 +140,7 @@ void explain_faults() {
     sigaction(number, &action, nullptr);
   }
 #if defined(MESHMEM_TARGET_CPU)
+  hip_on_cpu::call_at_faults(show_place_in_kernel);
   hip_on_cpu::call_at_faults_of_host(explain_fault);
   hip_on_cpu::call_at_bad_addresses(
       [](const void* address) { print_failed_allocation_at(address, address_map.my_pe); });

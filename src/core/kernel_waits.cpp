@@ -9,11 +9,14 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "base/status/own_status.hpp"
+#include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/address_map.hpp"
 
@@ -77,9 +80,23 @@ std::string text_of(const void* awaited) {
   return fmt::format("a flag of the library's at {}", awaited);
 }
 
+double seconds_since(std::uint64_t since_ns) {
+  const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<double>(static_cast<std::uint64_t>(now.count()) - since_ns) * 1e-9;
+}
+
+// Many threads may wait for the same: one says so.
+void end_late_job(const std::string& what) {
+  static std::atomic_flag is_ending;
+  if (!is_ending.test_and_set()) report_timeout(wait_policy.timeout_seconds, what);
+}
+
 void* say(void* shown, const char* who, const void* awaited, std::uint64_t since_ns) {
   auto* const wait = shown ? static_cast<ShownWait*>(shown) : new ShownWait(since_ns, true);
-  wait->say(fmt::format("{} waits for {}", who, text_of(awaited)));
+  const std::string what = text_of(awaited);
+  wait->say(fmt::format("{} waits for {}", who, what));
+  if (wait_policy.timeout_seconds > 0 && seconds_since(since_ns) > wait_policy.timeout_seconds)
+    end_late_job(fmt::format("{}, in {}", what, who));
   return wait;
 }
 

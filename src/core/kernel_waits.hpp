@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes what kernels wait for to the board where the host's waits are, if devices are processors.
+// A wait that lasts longer than MESHMEM_TIMEOUT ends the job, as on the host.
 // Invariant: only reads what teams and kernels use. Begun by start-up.
 #ifndef MESHMEM_CORE_KERNEL_WAITS_HPP_
 #define MESHMEM_CORE_KERNEL_WAITS_HPP_

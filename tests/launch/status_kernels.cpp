@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose kernels wait in a way that test_status.py or test_nodes.py asks for, until
-// SIGUSR1 comes to PE 0.
+// SIGUSR1 comes to PE 0; in late_host, for some seconds.
 // Invariant: a PE prints "ready" when its kernel is about to wait, and ends with status 0
 // when the wait is over.
-// Usage: status_kernels variable | far_variable | barrier | reduce | host_reduce
+// Usage: status_kernels variable | far_variable | barrier | reduce | host_reduce | late_host
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -56,6 +56,16 @@ void wait_for_variable() {
   }
 }
 
+// The last PE's own host ends its kernel's wait, after some seconds without a call.
+void wait_for_late_host() {
+  long* const flag = take<long>(1);
+  if (shmem_my_pe() != shmem_n_pes() - 1) return;
+  hipLaunchKernelGGL(wait_for_flags, dim3(1), dim3(1), 0, nullptr, flag);
+  sleep(4);
+  shmem_long_p(flag, 7, shmem_my_pe());
+  shmem_quiet();
+}
+
 // Those of all PEs ask for a flag of PE 0 again and again.
 void ask_for_variable() {
   long* const flag = take<long>(1);
@@ -90,6 +100,8 @@ int main(int argc, char** argv) {
     wait_for_variable();
   else if (std::strcmp(verb, "far_variable") == 0)
     ask_for_variable();
+  else if (std::strcmp(verb, "late_host") == 0)
+    wait_for_late_host();
   else
     wait_in_collective(verb);
   const bool failed = hipDeviceSynchronize() != hipSuccess;

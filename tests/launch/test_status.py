@@ -166,6 +166,11 @@ class Status(launching.LaunchTest):
             time.sleep(5)
             self.assertEqual(self.end(process).err, "")
 
+    @unittest.skipUnless(KERNELS, "needs devices that are processors")
+    def test_a_kernel_whose_host_may_end_its_wait_is_no_deadlock(self):
+        result = self.oshrun("-n", 2, KERNELS, "late_host")
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
     def test_start_up_is_shown(self):
         process = self.start_waiting(3, "start", 1)
         self.assert_table(process.pid, r"^  0,2 .*waits for all 3 PEs to call shmem_init",

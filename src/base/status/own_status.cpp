@@ -90,7 +90,7 @@ void await_table(const std::atomic<std::uint32_t>& printed) {
 }
 
 // A PE's only wait, and twice how often the PE has written it. since_ns is 0 if the PE has no wait
-// or several, or if something else may act for it.
+// or several, or if something else may act for it: beside a kernel that waits, the host may.
 struct OnlyWait {
   std::uint64_t since_ns = 0;
   std::uint32_t version = 0;
@@ -100,10 +100,11 @@ OnlyWait only_wait_of(const PeStatus& pe) {
   OnlyWait wait;
   WaitSeen seen;
   if (!pe.is_alone || pe.phase != PePhase::running) return {};
-  for (const WaitRow& row : pe.rows) {
+  for (int i = 0; i < kRowsOfPe; ++i) {
+    const WaitRow& row = pe.rows[static_cast<std::size_t>(i)];
     const std::uint32_t version = row.version.load(std::memory_order_acquire);
     if (!read_row(row, seen)) continue;
-    if (wait.since_ns != 0) return {};
+    if (wait.since_ns != 0 || i >= kRowsOfPe - kRowsOfKernels) return {};
     wait = {seen.since_ns, version};
   }
   return wait;

@@ -172,7 +172,7 @@ void pass_bad_values(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   auto* const odd = reinterpret_cast<char*>(heap) + 4;
   const dim3 one(1);
-  if (is("odd_p")) hipLaunchKernelGGL(p_at, one, one, 0, nullptr, odd);
+  if (is("odd_p") || is("place")) hipLaunchKernelGGL(p_at, one, one, 0, nullptr, odd);
   if (is("odd_atomic")) hipLaunchKernelGGL(add_at, one, one, 0, nullptr, odd);
   if (is("odd_signal")) hipLaunchKernelGGL(signal_at, one, one, 0, nullptr, odd);
   if (is("odd_wait")) hipLaunchKernelGGL(wait_at, one, one, 0, nullptr, odd);
@@ -268,6 +268,8 @@ bool launch_differently(const char* mistake, long* heap) {
     if (am_last) hipLaunchKernelGGL(sum_by_all_blocks, dim3(2), block, 0, nullptr, heap);
   } else if (is("two_blocks_meet")) {
     if (am_last) hipLaunchKernelGGL(meet_by_all_blocks, dim3(2), block, 0, nullptr);
+  } else if (is("late_wait")) {
+    hipLaunchKernelGGL(wait_by, one, one, 0, nullptr, heap, int{SHMEM_CMP_EQ});
   } else if (is("kernel_count")) {
     hipLaunchKernelGGL(add_up, one, block, 0, nullptr, heap, heap + 4, n);
   } else if (is("kernel_count_alone")) {
