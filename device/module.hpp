@@ -86,10 +86,11 @@ MESHMEM_DEVICE void check_job() {
 #define MESHMEM_PRINT_MISTAKE(format, ...) \
   printf("meshmem: PE %d, in a kernel: " format "\n", state().me, __VA_ARGS__)
 #else
-#define MESHMEM_PRINT_MISTAKE(format, ...)                                                      \
-  printf("meshmem: PE %d, in a kernel: " format "; block (%u, %u, %u), thread (%u, %u, %u)\n",  \
-         state().me, __VA_ARGS__, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, \
-         threadIdx.z)
+#define MESHMEM_PRINT_MISTAKE(format, ...)                                                     \
+  printf("meshmem: PE %d, in a kernel: " format "; block (%u, %u, %u), thread (%u, %u, %u)\n", \
+         state().me, __VA_ARGS__, unsigned(blockIdx.x), unsigned(blockIdx.y),                  \
+         unsigned(blockIdx.z), unsigned(threadIdx.x), unsigned(threadIdx.y),                   \
+         unsigned(threadIdx.z))
 #endif
 
 // Ends the kernel; with checks it says why.
