@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/waiting/wait.hpp"
+#include "memory/argument_checks.hpp"
 #include "one_sided/one_sided.hpp"
 
 namespace meshmem {
@@ -56,6 +57,7 @@ Lock::Lock(const AddressMap& map, long* lock, const char* routine)
             static_cast<const void*>(lock));
     refuse_address(map, lock, sizeof *lock, routine);
   }
+  check_alignment(routine, lock, sizeof *lock);
   mine_ = words_of(map.my_pe);
   home_ = words_of(0);
 }

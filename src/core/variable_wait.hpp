@@ -44,6 +44,7 @@ static bool check_wait(const char* routine, const T* variables, std::size_t coun
   require_active(routine);
   if (!device::is_comparison(cmp)) fatal("{}: {} is not a comparison of SHMEM_CMP_*", routine, cmp);
   const std::size_t bytes = bytes_of(routine, count, sizeof(T));
+  if (count > 0) check_alignment(routine, variables, sizeof(T));
   const int me = address_map.my_pe;
   if (count > 0 && !is_in_segment(direct_map, variables, bytes) &&
       !is_mapped(find_in_block(routine, variables, bytes, me))) [[unlikely]] {

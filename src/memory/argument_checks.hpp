@@ -32,8 +32,8 @@ namespace meshmem {
   return static_cast<std::size_t>(bytes);
 }
 
-// Refuses the word of an atomic or a signal unless its address is a multiple of its bytes. Across
-// two cache lines it is slow, and Linux may end the process for it.
+// Refuses the word of an atomic, signal, wait or lock unless its address is a multiple of its
+// bytes. Across two cache lines it is slow, and Linux may end the process for it.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_unaligned(const char* routine,
                                                              const void* address,
                                                              std::size_t bytes);

@@ -80,6 +80,9 @@ const std::map<std::string, void (*)()> kMistakes = {
     {"unaligned_add", [] { shmem_long_atomic_add(off_by_four(heap), 1, 0); }},
     {"unaligned_fetch", [] { shmem_ulong_atomic_fetch(off_by_four(unsigned_longs), 0); }},
     {"unaligned_signal", [] { shmem_signal_set(off_by_four(unsigned_longs), 1, 0); }},
+    {"unaligned_wait", [] { shmem_long_wait_until(off_by_four(heap), SHMEM_CMP_EQ, 0); }},
+    {"unaligned_test", [] { shmem_long_test(off_by_four(heap), SHMEM_CMP_EQ, 0); }},
+    {"unaligned_lock", [] { shmem_set_lock(off_by_four(heap)); }},
     {"unaligned_put_signal",
      [] {
        shmem_long_put_signal(heap, heap + 1, 1, off_by_four(unsigned_longs), 1, SHMEM_SIGNAL_SET,
