@@ -30,6 +30,8 @@ if(NOT MESHMEM_TARGET STREQUAL "hip")
   install(DIRECTORY ${names} DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
 endif()
 
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/meshmem)
+
 # What tools that watch programs should not speak of.
 install(FILES src/valgrind.supp src/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/meshmem)
 
