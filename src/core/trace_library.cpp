@@ -44,7 +44,7 @@ std::optional<std::string> load(const char* variable, const char* file) {
                         find(loaded, kCloseTraceSymbol, library.close) &&
                         find(loaded, kLeaveTraceSymbol, library.leave);
   if (is_whole) return std::nullopt;
-  return fmt::format("{}: cannot load {}: {}; it is installed beside libmeshmem.so", variable, file,
+  return fmt::format("{}: cannot load {}: {}; it comes with libmeshmem.so", variable, file,
                      dlerror());
 }
 

@@ -24,7 +24,7 @@ run_program() {
   local way=$1 program=$2 wanted=$3 said
   local loaded  # not in a pipe: a grep that has seen enough ends ldd by a signal
   loaded=$(ldd "$program")
-  [[ $loaded == *"libmeshmem.so.0 => $prefix/"* ]] || fail "$way: $program does not load $prefix's library: $loaded"
+  [[ $loaded == *"libmeshmem.so.0.1 => $prefix/"* ]] || fail "$way: $program does not load $prefix's library: $loaded"
   said=$("$prefix/bin/oshrun" -n 2 --timeout 60 "$program") || fail "$way: $program ended with $?: $said"
   [ "$said" = "$wanted" ] || fail "$way: $program printed '$said', not '$wanted'"
   echo "$way: $said"
@@ -141,13 +141,19 @@ EOF
 
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
 mv "$scratch/first" "$prefix"
+source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
 ! grep -rIl "$scratch/first\|$build" "$prefix" || fail 'these installed files name the place that they came from'
+# Nor do libraries and programs as they were linked, so that two builds of the same sources are the same files.
+if grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release' "$build/CMakeCache.txt"; then
+  ! grep -l "$source" "$build"/lib/libmeshmem*.so "$build"/lib/meshmem/0.1/* "$build"/bin/{oshrun,meshmem-info,meshmem-bench} ||
+    fail 'these files name the folder that they were built in'
+fi
 for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-trace.1 man1/meshmem-bench.1 man3/shmem_put.3 man3/shmem_get.3 \
   man3/shmem_set_lock.3 man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
-for file in valgrind.supp tsan.supp races.specs; do
-  [ -f "$prefix/share/meshmem/$file" ] || fail "there is no $file"
+for file in share/meshmem/{valgrind.supp,tsan.supp,races.specs} share/doc/meshmem/LICENSE lib/meshmem/0.1/libmeshmem_{trace,races}.so; do
+  [ -f "$prefix/$file" ] || fail "there is no $file"
 done
 # Each program has one.
 for program in "$prefix"/bin/*; do
@@ -157,7 +163,7 @@ done
 joined=$("$prefix/bin/meshmem-trace" join "$scratch/none" 2>&1) && fail "meshmem-trace joins nothing: $joined"
 grep -q 'there are no parts' <<<"$joined" || fail "meshmem-trace: $joined"
 # The network's library comes along where it was built, and is found from the moved prefix.
-if [ -f "$build/lib/libmeshmem_ucx.so" ]; then
+if [ -f "$build/lib/meshmem/0.1/libmeshmem_ucx.so" ]; then
   networks=$(MESHMEM_NETWORK=ucx "$prefix/bin/meshmem-info")
   grep -q '^  UCX  *[0-9]' <<<"$networks" || fail "meshmem-info finds no network: $networks"
 fi

@@ -27,7 +27,7 @@ INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce
             "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm",
             "shmemx_start_mpi_if_linked", "shmemx_module_of_library", "shmemx_has_device_memory"}
 EXPORTED = pathlib.Path(__file__).with_name("exported_symbols.txt")
-SONAME = "libmeshmem.so.0"
+SONAME = "libmeshmem.so.0.1"
 FIRST_VERSION = "MESHMEM_0.1"
 GOLDEN = pathlib.Path(__file__).with_name("symbols_1.6.txt")
 

@@ -68,7 +68,7 @@ def copy_as_other_build(folder):
     its build."""
     linked = subprocess.run(["ldd", SHMEM_PROGRAM], check=True, capture_output=True,
                             text=True).stdout
-    path = next(line.split()[2] for line in linked.splitlines() if "libmeshmem.so.0 " in line)
+    path = next(line.split()[2] for line in linked.splitlines() if "libmeshmem.so.0.1 " in line)
     with open(path, "rb") as file:
         library = file.read()
     names = set(re.findall(rb"\b\d+\.\d+\.\d+-\w+-[0-9a-f]{12}\0", library))
@@ -76,10 +76,11 @@ def copy_as_other_build(folder):
         raise AssertionError(f"{path} names its build {len(names)} times")
     name = names.pop()
     other = name[:-13] + b"0123456789ab\0"
-    with open(os.path.join(folder, "libmeshmem.so.0"), "wb") as file:
+    with open(os.path.join(folder, "libmeshmem.so.0.1"), "wb") as file:
         file.write(library.replace(name, other))
     for name in os.listdir(os.path.dirname(path)):
-        if name.startswith("libmeshmem_") and ".so" in name:  # which it loads from beside itself
+        # What it links, and the folder of what it loads.
+        if name == "meshmem" or name.startswith("libmeshmem_") and ".so" in name:
             os.symlink(os.path.join(os.path.dirname(path), name), os.path.join(folder, name))
     return other[:-1].decode()
 

@@ -82,8 +82,10 @@ std::string why_missing(const std::string& network, const std::string& name,
 }  // namespace
 
 std::string place_of_library(const std::string& name) {
-  for (const char* way : {"/", "/../lib/"}) {
-    std::string path = folder_of_this_code() + way + name;
+  // This code is in a library, in a program of the build, or in an installed program.
+  for (const char* libraries : {".", "../lib", MESHMEM_LIBDIR_FROM_BINDIR}) {
+    std::string path =
+        fmt::format("{}/{}/" MESHMEM_LOADED_DIR "/{}", folder_of_this_code(), libraries, name);
     if (access(path.c_str(), F_OK) == 0) return path;
   }
   return name;

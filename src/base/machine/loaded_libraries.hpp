@@ -12,8 +12,8 @@
 
 namespace meshmem {
 
-// A path for dlopen(): beside the file that has this code, or in its ../lib. If neither exists, the
-// name alone, which the loader looks up.
+// A path for dlopen(): in meshmem/<version of the soname>/ below the folder of libraries. If it
+// does not exist, the name alone, which the loader looks up.
 std::string place_of_library(const std::string& name);
 
 // Opens the library of a network, for good. On failure returns nullptr, and a line in *error says
