@@ -97,7 +97,12 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
   PointerFacts facts;
   if (const int error = pointer_facts(pointer, facts)) return static_cast<hipError_t>(error);
   *attributes = {};
-  attributes->memoryType = facts.is_on_device ? hipMemoryTypeDevice : hipMemoryTypeHost;
+  const auto type = facts.is_on_device ? hipMemoryTypeDevice : hipMemoryTypeHost;
+#if HIP_VERSION_MAJOR >= 6
+  attributes->type = type;
+#else
+  attributes->memoryType = type;
+#endif
   attributes->device = facts.device;
   attributes->devicePointer = facts.on_device;
   attributes->hostPointer = facts.on_host;
