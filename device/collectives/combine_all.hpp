@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Combines a range of elements of all PEs, each PE's at an address of its own, in PE order, and
-// writes the result to one place for each PE. The last step of a reduction, for a range that one
-// PE owns. Words: a *vector* is 16 bytes of elements; the *lead* of an address is the elements
-// before the next multiple of 16.
-// Invariant: each place is read before it is written, by the same thread, so dest may be source.
+// The last step of a reduction, for one PE's share: combines the n PEs' elements in PE order, and
+// writes the result to n addresses, one in each PE. A *vector* is 16 bytes of elements. The *lead*
+// of an address is the number of elements before the next multiple of 16. A *place* is an index in
+// the share.
+// Invariant: the thread that writes a place has read it from all PEs before, so dest may be source.
 // Used by the algorithms for large data.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_ALL_HPP_
@@ -17,7 +17,7 @@
 namespace meshmem {
 namespace device {
 
-// A symmetric address of this PE, in member `pe` of the team.
+// Translates a symmetric address of this PE into the address of the copy in the team's PE `pe`.
 template <typename T>
 MESHMEM_DEVICE T* in_member(const TeamSync& sync, T* address, int pe) {
   return pe == sync.team.me ? address : translate(address, world_pe_of(sync.team, pe));
@@ -28,7 +28,8 @@ MESHMEM_DEVICE std::size_t lead_of(const E* address) {
   return (0 - reinterpret_cast<std::uintptr_t>(address)) % 16 / sizeof(E);
 }
 
-// from(pe): PE pe's elements. to(k): where the result is to be written, k from 0 to n - 1.
+// from(pe) is the address of PE pe's elements. The result is written to to(0) ... to(n - 1), which
+// may name the PEs in any order.
 template <typename Op, typename E, typename Group, typename From, typename To>
 class CombineAll {
  public:
@@ -43,6 +44,8 @@ class CombineAll {
     }
   }
 
+  // Combines whole vectors, and single elements before and after them. If the leads differ, no
+  // vector is aligned everywhere, and all elements are combined one by one.
   MESHMEM_DEVICE_MEMBER void run(std::size_t count) const {
     const std::size_t lead = lead_of(first_to_[0]);
     const std::size_t head = !all_have(lead) || lead > count ? count : lead;
@@ -53,7 +56,8 @@ class CombineAll {
   }
 
  private:
-  // False where the leads differ, of source and dest or, in registered buffers, between PEs.
+  // True if all addresses have this lead. Source and dest may have different leads. So may the
+  // copies of a registered buffer in different PEs.
   MESHMEM_DEVICE_MEMBER bool all_have(std::size_t lead) const {
     bool all = true;
 #pragma unroll
@@ -64,9 +68,9 @@ class CombineAll {
     return all;
   }
 
-  // The addresses of the first PEs are in registers; those of others are looked up at each use. A
-  // vector holds many narrow integers. With 8 PEs the unrolled code for them would be long, so they
-  // get 2.
+  // The addresses of this many PEs are in registers; those of others are looked up at each use.
+  // Narrow integers have only 2, since unrolled code for 8 PEs would be long: a vector holds 8 or
+  // 16 of them.
   static constexpr int kInRegisters = sizeof(E) >= 4 || !std::is_integral<E>::value ? 8 : 2;
 
   template <typename V>
@@ -124,7 +128,7 @@ class CombineAll {
               result);
     }
   }
-  // Returns the first place that is left.
+  // Combines kPlaces places at a time as long as that many are left. Returns the first one left.
   template <typename V, int kPes>
   MESHMEM_DEVICE_MEMBER std::size_t run_by_places(std::size_t i, std::size_t end,
                                                   std::size_t stride) const {
@@ -141,6 +145,8 @@ class CombineAll {
     const auto stride = static_cast<std::size_t>(group_.size()) * kElems;
     const std::size_t end = begin + count;
     std::size_t i = begin + static_cast<std::size_t>(group_.rank()) * kElems;
+    // Each of these calls leaves the places that are too few for it to the next; the loop does the
+    // rest one by one. With 2 PEs, 4 places are combined at a time, and then 2.
     if constexpr (kElems > 1 && kInRegisters == 8) {
       if (n_ <= 2) i = run_by_places<V, 2>(i, end, stride);
       if (n_ <= 4) i = run_by_places<V, 4>(i, end, stride);

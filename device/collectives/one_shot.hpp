@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans in one hop. Every PE sends its elements to each other PE as packets, the
-// same ones to all or a block to each. It combines the elements that it gets in PE order. A batch
-// is as many units as fit into a row; batches alternate between the rows of the two parities.
+// Reductions and scans in one hop. Every PE sends packets to each other PE: the same elements to
+// all, or each PE's share to it. It combines the elements that it gets in PE order. A batch is as
+// many units as fit into a row; batches alternate between the rows of the two parities.
 // Invariant: any count, in place or not. No buffer is read or written before all threads of the
 // group have entered. A thread reads its units of the source before it writes the same ones of the
 // dest.
@@ -15,8 +15,8 @@
 namespace meshmem {
 namespace device {
 
-// Combines a unit of each PE before `end`, in PE order. `own` is this PE's unit. Awaits the units
-// of all others, also of those that it leaves out. PE 0's unit comes in line `first`.
+// Combines one unit each of PEs 0 to end - 1, in PE order. `own` is this PE's unit; PE 0's arrives
+// in the packet line at `first`. Awaits the units of all other PEs, those from `end` on too.
 template <typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
                                              const EightBytes<E>& own, int end,
@@ -37,8 +37,8 @@ MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
   return total;
 }
 
-// Combines the elements of the PEs before `end`. If there are none, the result is zero bits (the
-// first of an exclusive scan). PE i's elements begin at source + i * spacing; if spacing is 0, all
+// Combines the elements of PEs 0 to end - 1. If end is 0, as on PE 0 in an exclusive scan, dest
+// gets zeroes. This PE sends PE i the elements from source + i * spacing on; if spacing is 0, all
 // PEs get the same.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const TeamSync& channel,
@@ -75,8 +75,8 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
           combine_received(op, sync, load_unit(own, count, u), end, received + (u - first), epoch);
       store_unit(dest, count, u, finished(op, total, n));
     }
-    // The whole batch has come: a PE that is in the next batch knows that all have left the last
-    // one.
+    // The whole batch has come, so all PEs have left the batch before it. The next batch may
+    // overwrite that one's rows.
     group.sync();
   }
   group.sync();

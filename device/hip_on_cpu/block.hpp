@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one block of a kernel on the calling OS thread, with its threads as fibers.
-// Invariant: a fiber is made only when a thread has to wait; one that runs to its end leaves its
-// stack to the next. A thread of the block is: not begun, running, ready, waiting at a barrier or
-// in an operation of its wave, or exited. Used by submit.cpp; the functions for kernels (barrier,
-// wave, yield) are members that block.cpp and wave.cpp export.
+// Invariant: a fiber is made only when a thread has to wait. A fiber whose thread has ended runs
+// the next thread that has not begun. A thread of the block is: not begun, running, ready, waiting
+// at a barrier or in an operation of its wave, or exited. Used by submit.cpp. Kernels call members
+// (barrier, wave, yield) through functions in block.cpp and wave.cpp.
 #pragma once
 
 #include <memory>
@@ -97,7 +97,8 @@ class BlockRunner {
   unsigned at_grid_barrier_ = 0;    // of at_barrier_, those that wait for the grid
   dim3 next_index_;                 // of the thread that begins next
   Wave waves_[kMaxWaves];
-  std::vector<std::shared_ptr<Meeting>> last_meetings_;  // each thread's; it reads the values there
+  // By thread: its last meeting, kept so that the thread can read the values.
+  std::vector<std::shared_ptr<Meeting>> last_meetings_;
 
   Fiber main_;  // the OS thread's own stack
   Fiber* running_ = nullptr;
@@ -105,8 +106,8 @@ class BlockRunner {
   std::vector<Fiber*> idle_;
   FiberList ready_, at_barrier_list_;
   unsigned yields_ = 0, pauses_ = 0;
-  long long wait_since_ = 0;  // nanoseconds(); 0: no wait is long enough to be shown
-  long long say_at_ = 0;      // when to show it next
+  long long wait_since_ = 0;  // when this OS thread's wait came to its first nap; 0: it has not
+  long long say_at_ = 0;      // when to show the wait next; both are values of nanoseconds()
   void* shown_ = nullptr;     // the last result of the observer's say()
   bool ending_ = false;
 

@@ -21,7 +21,8 @@ int device_count();  // 0 if MESHMEM_CPU_DEVICES is invalid, which the first cal
 int current_device();
 inline bool is_device(int device) { return device >= 0 && device < device_count(); }
 
-std::size_t device_memory_bytes();    // in bytes, free or not
-std::size_t free_memory_of_device();  // its part of the memory available now
+// In bytes: a device's share of the machine's memory, and of the memory that is available now.
+std::size_t device_memory_bytes();
+std::size_t free_memory_of_device();
 
 }  // namespace hip_on_cpu

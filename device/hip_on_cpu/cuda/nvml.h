@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <nvml.h> on ordinary CPUs: types for programs of SHMEM libraries that look up functions in
-// NVIDIA's library at run time, where they will not find it. Invariant: declares no function, so
-// that a program that links with the library fails when it is compiled, not when it starts.
+// <nvml.h> on ordinary CPUs: types for SHMEM programs that load NVIDIA's NVML by dlopen. On a
+// machine without that library their dlopen fails, as they expect.
+// Invariant: declares no function, so a program that calls NVML directly does not compile.
 #pragma once
 
 typedef enum nvmlReturn_enum {
