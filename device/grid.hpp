@@ -56,7 +56,7 @@ MESHMEM_DEVICE void check_launch_of(const CooperativeGrid& grid) {
   trap();
 }
 
-// A meeting of the grid's blocks, as the leader of a block takes part in it.
+// A meeting of the grid's blocks. Only the first thread of each block uses it.
 class GridMeeting {
  public:
   MESHMEM_DEVICE_MEMBER GridMeeting(const CooperativeGrid& grid, const TeamSync& sync)

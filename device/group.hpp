@@ -32,10 +32,10 @@ MESHMEM_DEVICE int wave_size() {
 #endif
 }
 
-// MESHMEM_OPAQUE(value) returns `value`, which all active threads of a wave have in common, and
-// hides from AMD's compilers that it is the same value. So they compute what depends on it where it
-// is needed. Otherwise they compute that before the loop, even for a rare branch, and spill what
-// exceeds their hundred scalar registers. Other compilers see only the value.
+// MESHMEM_OPAQUE(value) returns `value`, which must be the same in all active threads of a wave. It
+// hides from AMD's compilers that the result does not change in a loop, so they compute what
+// depends on it where that is needed. Otherwise they compute that before the loop, even for a rare
+// branch, and spill what exceeds their hundred scalar registers. Others see only the value.
 #if defined(MESHMEM_TARGET_IS_HIP)
 #define MESHMEM_OPAQUE(...) opaque(__VA_ARGS__)
 template <typename T>

@@ -44,7 +44,7 @@ MESHMEM_DEVICE bool all_hold(const E* ivars, std::size_t nelems, Chosen chosen, 
   return true;
 }
 
-// A search begins at any ivar, so that one that is always ready does not hide the others.
+// A search begins at a random ivar, so that one that is always ready does not hide the others.
 MESHMEM_DEVICE std::size_t search_start(std::size_t nelems) {
   return nelems < 2 ? 0 : static_cast<std::size_t>(clock64()) % nelems;
 }
@@ -84,8 +84,8 @@ MESHMEM_DEVICE void poll_until(const Group& group, const Ready& ready, const Fin
   acquire_all(group);
 }
 
-// The leader calls `poll` on the ivars until it returns true. All of the group get its result, and
-// may use the writers' data.
+// The leader calls poll(result) until it returns true. All of the group get `result`, and may use
+// the writers' data. `ivars` is the address that a table of waits shows.
 template <typename T, typename Group, typename Poll>
 MESHMEM_DEVICE T poll_for(const Group& group, Poll poll, const void* ivars) {
   T result = T();

@@ -57,8 +57,9 @@ struct RingPosition {
 // A large share goes in two chunks, one behind the other: while one is announced, the other is
 // worked on. Batches take turns in the two parities, and follow each other at once.
 //
-// This is one batch. In dest its shares lie one behind the other. For a reduce-scatter they lie
-// `spacing` elements apart in the source. Then a batch is `count` elements of each share.
+// This is one batch: `count` elements of dest from `first` on, where its shares of `share` elements
+// lie one behind the other. In a reduce-scatter `share` is 0: each PE's dest is its share, and the
+// shares lie `spacing` elements apart in the source. Otherwise `spacing` is 0.
 template <typename E>
 struct RingBatch {
   std::size_t first, count, chunk, share, spacing;
@@ -156,12 +157,12 @@ MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* seco
   combine_as(Vector<E, sizeof(E)>{}, done, n - done);
 }
 
-// Nobody waits for a slot, since a chunk of sums has its own slot in the next PE for each step. A
-// PE that has all sums of a batch knows that all PEs have begun it, and have read the slots of the
-// batch before, which had the other parity. A result goes straight into the next PE's dest: that PE
-// has contributed to it, so it has entered, and has read that chunk of its source. A batch's last
-// results are awaited with the first sums of the next batch, which the previous PE announces after
-// them.
+// A PE never waits for a free slot, since a chunk of sums has its own slot in the next PE for each
+// step. A PE that has all sums of a batch knows that all PEs have begun it, and have read the slots
+// of the batch before, which had the other parity. A result goes straight into the next PE's dest:
+// that PE has contributed to it, so it has entered, and has read that chunk of its source. A batch
+// does not wait for its last results. The previous PE announces the next batch's first sums after
+// them, so the wait for these sums covers both.
 template <typename Op, typename E, typename Group>
 struct RingReduction {
   using Batch = RingBatch<E>;
@@ -176,14 +177,16 @@ struct RingReduction {
   std::size_t slot_bytes;  // of a chunk's sums
   std::size_t lead_bytes;  // before them
 
-  // `is_last`: no batch follows whose first sums are awaited together with this one's last results.
+  // `is_last`: no batch follows, so this one waits for its last results itself.
   MESHMEM_DEVICE_MEMBER void run(const Batch& batch, std::uint64_t epoch, bool is_last) const {
     const Workers workers(group);
     const bool scatters = batch.spacing != 0;
     const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
     const int steps = scatters ? ring.n : sends;
     const int previous = ring.before(1);
-    int number = 0;  // of the chunk at its step, from 1; at the step before it was less by `chunks`
+    // Counts the chunks of all steps, from 1. In the step before, a chunk's number was less by
+    // `chunks`.
+    int number = 0;
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
       if (workers.includes_this_thread()) send_own(workers, batch, epoch, chunk);
@@ -219,7 +222,7 @@ struct RingReduction {
                                           std::uint64_t epoch, int step, int chunk) const {
     const int q = ring.before(step + 1);
     const std::size_t begin = batch.begin_of(q, chunk), count = batch.count_of(q, chunk);
-    const bool is_result = q == ring.me;  // it has been everywhere but here
+    const bool is_result = q == ring.me;  // all other PEs are in the sum
     combine_run(op, workers, is_result ? dest + begin : slot(ring.next(), epoch, step, chunk),
                 is_result && batch.spacing == 0 ? in_next(dest + begin, count) : nullptr,
                 slot(ring.me, epoch, step - 1, chunk), source + batch.source_offset(q) + begin,
@@ -252,9 +255,9 @@ template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                 const E* source, std::size_t count, std::size_t spacing) {
   static_assert(sizeof(E) <= 16, "an element fits into what moves at once");
-  constexpr std::size_t kOneChunkBytes = 16 << 10;  // less is sent before a flag has arrived
+  constexpr std::size_t kOneChunkBytes = 16 << 10;  // less takes no longer than a flag
   const auto n = static_cast<std::size_t>(sync.team.n);
-  const std::size_t shares = spacing == 0 ? n : 1;  // that lie behind each other in a batch
+  const std::size_t shares = spacing == 0 ? n : 1;  // in `count` elements
   const std::size_t chunks = count / shares * sizeof(E) > kOneChunkBytes ? 2 : 1;
   const std::size_t room = plain_bytes(sync) / (chunks * (n - 1)), align = alignment_of_slots(room);
   const std::size_t slot_bytes = room / align * align;
@@ -269,11 +272,12 @@ MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync
                                               slot_bytes,
                                               lead_bytes};
   const std::size_t grain = align / sizeof(E);
-  const std::size_t batch_grain = chunks * shares * grain;  // one in each chunk
+  const std::size_t batch_grain = chunks * shares * grain;  // one grain in each chunk of a batch
   const std::size_t most = (slot_bytes - lead_bytes) / align * batch_grain;
-  // Batches of equal length: a short last one would take as many steps as the others.
-  const std::size_t batches = (count + most - 1) / most, grain_of_batches = batches * batch_grain;
-  const std::size_t grains = (count + grain_of_batches - 1) / grain_of_batches;  // of a chunk
+  // Batches of equal length: a short last one would take as many steps as the others. So all
+  // chunks of all batches have the same number of grains.
+  const std::size_t batches = (count + most - 1) / most, grain_in_each = batches * batch_grain;
+  const std::size_t grains = (count + grain_in_each - 1) / grain_in_each;  // of a chunk
   const std::size_t chunk = grains * grain, batch_elems = grains * batch_grain;
   std::uint64_t epoch = sync.epoch();
 

@@ -11,11 +11,11 @@ namespace hip_on_cpu {
 
 hipError_t remember(hipError_t error);
 
-// Checks flags: those in `known` may be given. Those in `hips_own` are valid in HIP but not
+// Checks flags: those in `supported` may be given. Those in `unsupported` are valid in HIP, but not
 // supported here. All others are invalid.
-inline hipError_t check_flags(unsigned flags, unsigned known, unsigned hips_own) {
-  if (flags & ~(known | hips_own)) return hipErrorInvalidValue;
-  return flags & hips_own ? hipErrorNotSupported : hipSuccess;
+inline hipError_t check_flags(unsigned flags, unsigned supported, unsigned unsupported) {
+  if (flags & ~(supported | unsupported)) return hipErrorInvalidValue;
+  return flags & unsupported ? hipErrorNotSupported : hipSuccess;
 }
 
 }  // namespace hip_on_cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: points in streams. An event has a time, streams and the host can wait for it, and it
-// carries a capture from stream to stream.
+// Events: points in streams. Streams and the host can wait for an event. An event knows when its
+// stream came to it, and carries a capture from stream to stream.
 // Invariant: a wait is for the event's last recording at the time of the call; later ones do not
 // count. Only streams of the event's own device record it; streams of any device may wait for it.
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Event {
   std::shared_ptr<Recording> recording;  // null before the first one
   std::shared_ptr<Capture> capture;      // not null when the last recording was captured
   std::weak_ptr<Stream> stream;          // of the last recording
-  Seen seen;
+  Seen seen;                             // of that capture
 };
 
 Handles<hipEvent_t, Event>& events() { return ProcessState<Handles<hipEvent_t, Event>>::get(); }

@@ -3,8 +3,8 @@
 // Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests;
 // each PE pulls from its left neighbour and says on its `ring` line how many steps of which
 // operation it has done.
-// Invariant: a PE overwrites a share in its dest only after its right neighbour has read the old
-// data, since the new data has passed through that neighbour.
+// Invariant: a result replaces a partial sum only after the right neighbour has read that sum. The
+// result contains what the neighbour made of it.
 #include <algorithm>
 #include <cstring>
 
