@@ -255,7 +255,7 @@ template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                 const E* source, std::size_t count, std::size_t spacing) {
   static_assert(sizeof(E) <= 16, "an element fits into what moves at once");
-  constexpr std::size_t kOneChunkBytes = 16 << 10;  // less takes no longer than a flag
+  constexpr std::size_t kOneChunkBytes = 16 << 10;  // sending less takes no longer than a flag
   const auto n = static_cast<std::size_t>(sync.team.n);
   const std::size_t shares = spacing == 0 ? n : 1;  // in `count` elements
   const std::size_t chunks = count / shares * sizeof(E) > kOneChunkBytes ? 2 : 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An operation with its buffers and its caller, ready to be checked and timed.
-// Invariant: a check begins with call 0, and all PEs that take part count calls alike.
+// Invariant: a checked round counts its calls from 0, and all PEs that take part count them alike.
 #ifndef MESHMEM_BENCH_TRIAL_HPP_
 #define MESHMEM_BENCH_TRIAL_HPP_
 
@@ -24,8 +24,9 @@ class Trial {
   // Sets the size of the following rounds. Returns the real one: only whole elements count.
   std::size_t resize(std::size_t bytes);
   int n_pes() const { return n_; }  // that take part in a collective
-  // Returns how many elements, bytes and fetched values were wrong on all PEs together after one
-  // round, with --check after each of several. A graph is made once and replayed.
+  // Runs one round, or with --check several, and compares the results after each. Returns how many
+  // elements, bytes and fetched values were wrong on all PEs together. Every round replays the same
+  // graph, if there is one.
   long count_wrong(Meter& meter);
   Work work();
 
@@ -45,7 +46,7 @@ class Trial {
   const int peer_;
   const int n_;
   const int window_;
-  unsigned turn_ = 0;  // number of the check
+  unsigned turn_ = 0;  // number of the checked round
   At at_{};
   void* dest_buffer_ = nullptr;  // at_.dest and at_.source may begin behind these
   void* source_buffer_ = nullptr;

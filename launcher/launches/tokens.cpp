@@ -91,7 +91,7 @@ std::size_t Tokens::end_of_template_arguments(std::size_t open) const {
 
 std::size_t Tokens::begin_of_template_arguments(std::size_t close) const {
   std::size_t open = 0;                              // number of > that have no < yet
-  for (std::size_t at = close; at < size(); --at) {  // below 0 it is larger than size()
+  for (std::size_t at = close; at < size(); --at) {  // --at wraps from 0 to SIZE_MAX
     if (is(at, ">")) ++open;
     if (is(at, ";") || is_opener(at)) return kNone;
     if (is_closer(at)) {

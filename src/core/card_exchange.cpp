@@ -37,7 +37,7 @@ void publish_card(const NodeMemory& memory) {
   NodeCard card{.pes = memory.pes(),
                 .addresses = {},
                 .host = host_name(),
-                .cores = name_of_cores(memory.directory(), memory.n()),
+                .core_set = name_of_cores(memory.directory(), memory.n()),
                 .n_cores = static_cast<std::uint32_t>(count_cores(memory.directory(), memory.n())),
                 .machine = own_addresses(),
                 .facts = facts_of_node(memory.directory(), memory.layout())};
@@ -61,7 +61,7 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
                      std::vector<MachineAddresses>& others) {
   std::optional<NodeFacts> all;
   Settings first;
-  const std::uint64_t cores = name_of_cores(memory.directory(), memory.n());
+  const std::uint64_t core_set = name_of_cores(memory.directory(), memory.n());
   share = {.nodes = 0, .index = 0, .pes = 0, .pes_before = 0};
   FewestCores fewest_cores;
   while (nodes.next_pe() >= 0) {
@@ -72,10 +72,11 @@ NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
     if (const auto error = nodes.add(card))
       fatal("the start-up data of PE {}'s node {}; the launcher confuses the PEs", first_pe,
             *error);
-    fewest_cores.add(card.cores, static_cast<int>(card.n_cores), static_cast<int>(card.pes.size()));
+    fewest_cores.add(card.core_set, static_cast<int>(card.n_cores),
+                     static_cast<int>(card.pes.size()));
     const bool is_mine = first_pe == memory.pes().front();  // nodes is not filled yet
     if (!is_mine) others.push_back(card.machine);
-    if (is_mine || (cores != 0 && card.cores == cores)) {
+    if (is_mine || (core_set != 0 && card.core_set == core_set)) {
       if (is_mine) {
         share.index = share.nodes;
         share.pes_before = share.pes;

@@ -99,7 +99,7 @@ std::string pack_card(const NodeCard& card) {
   write_text(text, build_name());
   write(text, card.facts);
   write_text(text, std::string_view(card.host).substr(0, kMostHostBytes));
-  write(text, card.cores);
+  write(text, card.core_set);
   write(text, card.n_cores);
   write(text, card.machine.network);
   write(text, static_cast<std::uint16_t>(card.machine.all.size()));
@@ -124,7 +124,7 @@ std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCar
     return "is of another version of meshmem";
   card.facts = reader.number<NodeFacts>();
   card.host = reader.text(kMostHostBytes);
-  card.cores = reader.number<std::uint64_t>();
+  card.core_set = reader.number<std::uint64_t>();
   card.n_cores = reader.number<std::uint32_t>();
   card.machine = machine_in(reader);
   const auto n = reader.number<std::uint32_t>();

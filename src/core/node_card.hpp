@@ -28,7 +28,7 @@ struct NodeFacts {
   std::uint64_t static_bytes = 0;
   std::uint64_t program = 0;  // 0: not all run the same
   std::uint64_t heap_alignment = 0;
-  std::uint64_t is_checked = 0;           // a memory checker runs one PE at least
+  std::uint64_t is_checked = 0;           // a memory checker runs at least one PE
   std::array<std::uint64_t, 2> secret{};  // of the job, on the card of PE 0's node
   std::uint64_t heap_bytes() const { return settings.heap_bytes; }
 };
@@ -41,7 +41,9 @@ struct NodeCard {
   std::vector<int> pes;                // of the world, ascending
   std::vector<std::string> addresses;  // of each one's wire
   std::string host;
-  std::uint64_t cores = 0;  // the same for nodes that share the cores of one machine; 0: unknown
+  // Names the set of cores that the PEs run on, so that nodes of one machine that share its cores
+  // have the same value. 0: unknown.
+  std::uint64_t core_set = 0;
   std::uint32_t n_cores = 0;
   MachineAddresses machine;
   NodeFacts facts;

@@ -3,7 +3,8 @@
 // How all PEs of a parent agree on the slot of a new team.
 // Invariant: a PE with wrong arguments says so in the exchange of slots, so no PE makes a team
 // alone. No PE takes the right to offer slots before all PEs of the parent have entered the split.
-// A PE that waited with this right would block their other splits, which may wait for this PE.
+// Otherwise it could hold this right while it waits for a PE that is still in another split with
+// it. That split needs the right too.
 #include "library/splits.hpp"
 
 #include <algorithm>

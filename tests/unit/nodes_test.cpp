@@ -23,7 +23,7 @@ NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
   NodeCard card{.pes = pes,
                 .addresses = {},
                 .host = host,
-                .cores = 42,
+                .core_set = 42,
                 .n_cores = 6,
                 .machine = {.network = 9, .all = {"1234", "0123456789abcdef"}},
                 .facts = {}};
@@ -55,7 +55,7 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.pes, card.pes);
   EXPECT_EQ(read.addresses, card.addresses);
   EXPECT_EQ(read.host, "b.example");
-  EXPECT_EQ(read.cores, 42u);
+  EXPECT_EQ(read.core_set, 42u);
   EXPECT_EQ(read.n_cores, 6u);
   EXPECT_EQ(read.machine.network, 9u);
   EXPECT_EQ(read.machine.all, card.machine.all);
