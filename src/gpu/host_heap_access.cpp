@@ -16,10 +16,11 @@ std::vector<std::byte*> try_register(const std::vector<std::byte*>& heaps, std::
   std::vector<std::byte*> mapped;
   for (std::byte* heap : heaps) {
     void* on_device = nullptr;
-    const hipError_t error =
+    hipError_t error =
         hipHostRegister(heap, bytes, hipHostRegisterPortable | hipHostRegisterMapped);
-    const bool registered = succeeds(error) || error == hipErrorHostMemoryAlreadyRegistered;
-    if (!registered || !succeeds(hipHostGetDevicePointer(&on_device, heap, 0))) {
+    if (succeeds(error) || error == hipErrorHostMemoryAlreadyRegistered)
+      error = hipHostGetDevicePointer(&on_device, heap, 0);
+    if (!succeeds(error)) {
       debug("kernels do not reach the host heaps: {}", hipGetErrorString(error));
       return {};
     }
