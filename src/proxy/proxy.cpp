@@ -129,13 +129,16 @@ void Proxy::stop() {
   thread_.join();
 }
 
+// A thread that finds the proxy awake also finds that quiet asks it: another may just be waking it.
 void Proxy::wake() {
-  if (!is_awake_.exchange(true, std::memory_order_acq_rel)) {
-    woken_proxy = this;
-    complete_kernels.store([](const char* routine) { woken_proxy->complete(routine); },
-                           std::memory_order_release);
-    pending_work.count_issued();
-  }
+  if (is_awake_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(waking_);
+  if (is_awake_.load(std::memory_order_relaxed)) return;
+  woken_proxy = this;
+  complete_kernels.store([](const char* routine) { woken_proxy->complete(routine); },
+                         std::memory_order_release);
+  pending_work.count_issued();
+  is_awake_.store(true, std::memory_order_release);
   is_awake_.notify_all();
 }
 

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -88,6 +89,7 @@ class Proxy {
   std::uint64_t last_issued_ = 0;  // commands taken up to the last one that is no collective
   Clock::time_point last_work_{}, last_progress_{};
   std::atomic<int> n_collectives_{0};  // under way
+  std::mutex waking_;
   std::atomic<bool> is_awake_{false};
   std::atomic<bool> stops_{false};
   std::atomic<bool> is_abandoned_{false};
