@@ -99,9 +99,10 @@ class Slot {
     numbers_.store(words.numbers, std::memory_order_release);
   }
   void clear() { store({0, 0}); }
+  // Release: a thread that finds this rest also finds the 0 before it.
   void crowd() {
     rest_.store(rest_.load(std::memory_order_relaxed) | Rest::kIsCrowded,
-                std::memory_order_relaxed);
+                std::memory_order_release);
   }
   // Whether it is this load or store, or one of more bytes or a store, which stands for it.
   [[gnu::always_inline]] bool contains(const Words& access) const {

@@ -86,7 +86,9 @@ void keep(Noted& last, const Piece& piece, bool stores, const void* caller) {
   const Strand& mine = self();
   const std::uint32_t epoch = mine.epoch;
   if (last.cell != piece.cell || last.epoch != epoch) {
-    last.epoch = 0;
+    last.epoch.store(0, std::memory_order_relaxed);
+    // A thread that finds one of the stores below also finds the 0 when it looks again.
+    std::atomic_thread_fence(std::memory_order_release);
     last.cell.store(piece.cell, std::memory_order_relaxed);
     last.call_number.store(mine.call_number, std::memory_order_relaxed);
     last.strand.store(static_cast<std::uint8_t>(current_strand), std::memory_order_relaxed);
