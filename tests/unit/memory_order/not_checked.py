@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many memory orders of a file of src/ are in no protocol, and why. check.py compares it with
+the source: a new order needs a protocol or a place here."""
+ORDERS = {
+    # They publish one word, and nothing else depends on it: numbers, counters, hints and settings.
+    "src/api/teams.cpp": 1,
+    "src/base/machine/copy_bytes.hpp": 1,
+    "src/base/status/slow_ways.cpp": 1,
+    "src/base/status/status_table.cpp": 6,
+    "src/base/waiting/wait.cpp": 1,
+    "src/base/waiting/wait.hpp": 1,
+    "src/collectives/policy/reduce_policy.cpp": 3,
+    "src/core/active_set_teams.cpp": 1,
+    "src/core/active_sets.cpp": 2,
+    "src/proxy/proxy.hpp": 1,
+    "src/tools/interpose/interpose.cpp": 1,
+    "src/tools/races/buffers.cpp": 2,
+    "src/tools/races/buffers.hpp": 2,
+    "src/tools/races/program.cpp": 4,
+    "src/tools/races/report.cpp": 1,
+    "src/tools/races/report.hpp": 1,
+    "src/tools/races/state.hpp": 1,
+    "src/transport/network/network_transport.cpp": 1,
+    "src/transport/network/state.hpp": 1,
+    # A mutex, a meeting, a join or the end of a stream orders the rest.
+    "src/collectives/device/for_kernels.cpp": 4,
+    "src/core/devices.cpp": 2,
+    "src/core/job_connection.cpp": 4,
+    "src/core/node_memory.cpp": 2,
+    "src/gpu/staged_access.cpp": 3,
+    "src/proxy/proxy.cpp": 10,
+    "src/proxy/ring_reader.hpp": 3,
+    "src/transport/network/flow.cpp": 2,
+    "src/transport/network/one_sided.cpp": 2,
+    "src/transport/network/state.cpp": 3,
+    # They publish a pointer or a state in the same way as a protocol here (own_pe, the team's).
+    "src/base/hooks/own_work.hpp": 1,
+    "src/base/status/own_status.cpp": 10,
+    "src/base/status/status_board.cpp": 3,
+    "src/base/waiting/schedule_fuzzing.cpp": 3,
+    "src/core/runtime.cpp": 2,
+    "src/core/runtime.hpp": 2,
+    "src/core/team_table.cpp": 1,
+    "src/gpu/device_transfer.cpp": 1,
+    "src/tools/accesses/hooks.hpp": 3,
+    "src/tools/accesses/memory.cpp": 3,
+    "src/tools/accesses/openmp.cpp": 3,
+    "src/tools/accesses/plain.cpp": 1,
+    "src/tools/accesses/threads.cpp": 3,
+    "src/tools/tracing/library.cpp": 4,
+    "src/tools/tracing/recorder.cpp": 3,
+    "src/transport/network/arrivals.cpp": 2,
+    # Atomics of the program, for which rule 8 of docs/memory_model.md promises no order, and bytes
+    # of far PEs.
+    "src/one_sided/atomic_access.hpp": 6,
+    "src/tools/accesses/atomics.cpp": 3,
+    "src/transport/network/segments.cpp": 10,
+    # Memory of devices, which the model does not have.
+    "src/base/waiting/fence.hpp": 2,
+    "src/gpu/host_stores.cpp": 3,
+    # The lock of the cells or of the tables is held, or only the thread itself stores there.
+    "src/tools/races/board.hpp": 4,
+    "src/tools/races/noted.cpp": 14,
+    "src/tools/races/noted.hpp": 5,
+}

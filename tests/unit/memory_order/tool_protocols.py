@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocols of the status board, of calls that PEs compare, and of the race checker."""
+from explorer import RELAXED, compare_swap, fence, load, require, store, update, wait, write
+from protocols import is_equal, protocol, read_expected
+
+BOARD = "src/base/status/status_board.cpp"
+WRITE = "void WaitRow::write("
+READ = "bool read_row("
+VERSION_0 = (BOARD, WRITE, "version.store(before + 1, std::memory_order_relaxed)")
+VERSION_1 = (BOARD, WRITE, "version.store(before + 2, std::memory_order_release)")
+
+
+def write_row(o, number):
+    yield store("version", o["odd"], 2 * number - 1)
+    yield store("since", o["since"], number)
+    yield store("what", o["text"], number)
+    yield store("version", o["even"], 2 * number)
+
+
+@protocol("a row of the status board is read whole",
+          {"odd": VERSION_0, "since": (BOARD, WRITE, "store(since, std::memory_order_release)"),
+           "text": (BOARD, "void SharedText<bytes>::store(",
+                    "words_[i].store(word, std::memory_order_release)"), "even": VERSION_1,
+           "look": (BOARD, READ, "row.version.load(std::memory_order_acquire)"),
+           "read since": (BOARD, READ, "since_ns.load(std::memory_order_acquire)"),
+           "read text": (BOARD, "std::string SharedText<bytes>::load() const",
+                         "words_[i].load(std::memory_order_acquire)"),
+           "look again": (BOARD, READ, "row.version.load(std::memory_order_relaxed)")})
+def row(o):
+    def writer():
+        yield from write_row(o, 1)
+        yield from write_row(o, 2)
+
+    def reader():
+        version = yield load("version", o["look"])
+        if version % 2 != 0:
+            return
+        since = yield load("since", o["read since"])
+        what = yield load("what", o["read text"])
+        if version == (yield load("version", o["look again"])):
+            require(since == what == version // 2, "the row is of two waits")
+    return [writer, reader]
+
+
+@protocol("the next owner of a row goes on with its version",
+          {"before": (BOARD, WRITE, "version.load(std::memory_order_relaxed)"),
+           "even": VERSION_1,
+           "take": (BOARD, "WaitRow* PeStatus::take_row(",
+                    "compare_exchange_strong(free, 1, std::memory_order_acquire)"),
+           "give back": (BOARD, "void PeStatus::give_row_back(",
+                         "taken.store(0, std::memory_order_release)")},
+          {"even to relaxed": "see the protocol above"})
+def owners(o):
+    def first():
+        yield store("version", o["even"], 2)
+        yield store("is free", o["give back"], 1)
+
+    def second():
+        if (yield compare_swap("is free", o["take"], 1, 0)) == 1:
+            require((yield load("version", o["before"])) == 2, "the version is old")
+    return [first, second]
+
+
+MAKE = "StatusBoard StatusBoard::make("
+OPEN = "StatusBoard::StatusBoard(void* memory"
+
+
+@protocol("a PE that finds a board finds its head",
+          {"pes": (BOARD, MAKE, "(n_pes), std::memory_order_relaxed"),
+           "start": (BOARD, MAKE, "started_ns.store(monotonic_ns(), std::memory_order_relaxed)"),
+           "publish": (BOARD, MAKE, "kMagic, std::memory_order_release"),
+           "find": (BOARD, OPEN, "magic.load(std::memory_order_acquire)"),
+           "read": (BOARD, OPEN, "n_pes.load(std::memory_order_relaxed)")})
+def head_of_board(o):
+    def makes():
+        yield store("n_pes", o["pes"], 1)
+        yield store("magic", o["publish"], 1)
+
+    def opens():
+        if (yield load("magic", o["find"])):
+            require((yield load("n_pes", o["read"])) == 1, "the board has no PEs")
+    return [makes, opens]
+
+
+OWN = "src/base/status/own_status.cpp"
+
+
+@protocol("a PE that finds another waiting for a lock finds that its wait before has ended",
+          {"note": (OWN, "void note_blocker(int me, int pe) {",
+                    "(pe + 1), std::memory_order_release"),
+           "find": (OWN, "Pes circle_of_locks(int first) {",
+                    "blocker.load(std::memory_order_acquire)"),
+           "even": VERSION_1,
+           "look": (OWN, "OnlyWait only_wait_of(", "row.version.load(std::memory_order_acquire)")},
+          {"even to relaxed": "see the protocol of rows", "look to relaxed": "the same"})
+def blocker(o):
+    def waits():
+        yield store("version", o["even"], 2)
+        yield store("blocker", o["note"], 1)
+
+    def finds():
+        if (yield load("blocker", o["find"])):
+            require((yield load("version", o["look"])) == 2, "the wait before goes on")
+    return [waits, finds]
+
+
+@protocol("a thread that finds this PE's row of the board finds the board",
+          {"publish": (OWN, "void use(const StatusBoard& found, int pe) {",
+                       "own_pe.store(&own, std::memory_order_release)"),
+           "find": (OWN, "std::string text_of_deadlock() {",
+                    "own_pe.load(std::memory_order_acquire)")})
+def own_board(o):
+    def opens():
+        yield write("board", 1)
+        yield store("own_pe", o["publish"], 1)
+
+    def uses():
+        if (yield load("own_pe", o["find"])):
+            yield from read_expected("board", 1)
+    return [opens, uses]
+
+
+SAME = "src/collectives/same_call.cpp"
+SAY = "void say(const SaidCall& call, std::uint64_t number) {"
+TRY = "bool try_read(SaidCall& call, std::uint64_t number) {"
+SAID = {"none": (SAME, SAY, "epoch.store(0, std::memory_order_relaxed)"),
+        "word": (SAME, SAY, "word.store(call.words[i], std::memory_order_release)"),
+        "said": (SAME, SAY, "epoch.store(number, std::memory_order_seq_cst)"),
+        "look": (SAME, TRY, "epoch.load(std::memory_order_seq_cst)"),
+        "read": (SAME, TRY, "word.load(std::memory_order_acquire)"),
+        "look again": (SAME, TRY, "epoch.load(std::memory_order_relaxed)")}
+
+
+def say(o, me, number):
+    yield store(f"epoch {me}", o["none"], 0)
+    yield store(f"word {me}", o["word"], number)
+    yield store(f"epoch {me}", o["said"], number)
+
+
+def try_read(o, pe, number):
+    if (yield load(f"epoch {pe}", o["look"])) != number:
+        return 0
+    word = yield load(f"word {pe}", o["read"])
+    if (yield load(f"epoch {pe}", o["look again"])) != number:
+        return 0
+    require(word == number, "the call is another one")
+    return 1
+
+
+@protocol("of two PEs that say their calls at once, one finds the other's", SAID,
+          {"word to relaxed": "the words do not change: see the next protocol",
+           "read to relaxed": "the same"})
+def said_at_once(o):
+    def make(me):
+        def pe():
+            yield from say(o, me, 1)
+            found = yield from try_read(o, 1 - me, 1)
+            yield store(f"found {me}", RELAXED, found + 1)
+            if me == 0 and not found:
+                yield wait("found 1", RELAXED, is_equal(2))
+        return pe
+    return [make(0), make(1)]
+
+
+@protocol("a PE reads another's call whole, or not at all", SAID,
+          {f"{place} to {order}": "acquire and release suffice here: see the protocol above"
+           for place, orders in (("said", ("acq_rel", "release")), ("look", ("acq_rel", "acquire")))
+           for order in orders})
+def said_whole(o):
+    def says():
+        yield from say(o, 0, 1)
+        yield from say(o, 0, 2)
+
+    def reads():
+        yield from try_read(o, 0, 1)
+        yield from try_read(o, 0, 2)
+    return [says, reads]
+
+
+RACES = "src/tools/races/board.hpp"
+STORE = "void store(const Words& words) {"
+CONTAINS = "[[gnu::always_inline]] bool contains("
+CROWD = "void crowd() {"
+
+
+@protocol("a PE that finds its own access in a cell has not read another's",
+          {"keep crowded": (RACES, STORE, "rest_.load(std::memory_order_relaxed)"),
+           "none": (RACES, STORE, "numbers_.store(0, std::memory_order_relaxed)"),
+           "rest": (RACES, STORE, "is_crowded, std::memory_order_release"),
+           "numbers": (RACES, STORE, "numbers_.store(words.numbers, std::memory_order_release)"),
+           "read crowded": (RACES, CROWD, "rest_.load(std::memory_order_relaxed)"),
+           "crowd": (RACES, CROWD, "Rest::kIsCrowded, std::memory_order_release"),
+           "look": (RACES, CONTAINS, "numbers_.load(std::memory_order_acquire)"),
+           "read": (RACES, CONTAINS, "rest_.load(std::memory_order_acquire)"),
+           "look again": (RACES, CONTAINS, "numbers_.load(std::memory_order_relaxed)")})
+def cell(o):
+    crowded = 16
+
+    def keeps():
+        for number in (1, 2):
+            rest = yield load("rest", o["keep crowded"])
+            yield store("numbers", o["none"], 0)
+            yield store("rest", o["rest"], number | rest & crowded)
+            yield store("numbers", o["numbers"], number)
+        rest = yield load("rest", o["read crowded"])
+        yield store("rest", o["crowd"], rest | crowded)
+
+    def contains():
+        if (yield load("numbers", o["look"])) != 1:
+            return
+        rest = yield load("rest", o["read"])
+        if (yield load("numbers", o["look again"])) == 1:
+            require(rest & ~crowded == 1, "the rest is another access's")
+    return [keeps, contains]
+
+
+@protocol("the cells of one lock belong to one PE at a time",
+          {"take": (RACES, "bool try_take() {", "exchange(1, std::memory_order_acquire)"),
+           "leave": (RACES, "~HeldCells() {", "lock_.store(0, std::memory_order_release)")})
+def held_cells(o):
+    def pe():
+        yield update("lock", o["take"], lambda _: 1, is_equal(0))
+        yield write("cell", 1)
+        yield store("lock", o["leave"], 0)
+    return [pe, pe]
+
+
+NOTED = "src/tools/races/noted.cpp"
+KEEP = "void keep("
+RACE = "std::optional<Access> race_with("
+
+
+@protocol("an access that a thread has noted is read whole",
+          {"none": (NOTED, KEEP, "last.epoch.store(0, std::memory_order_relaxed)"),
+           "order": (NOTED, KEEP, "atomic_thread_fence(std::memory_order_release)"),
+           "cell": (NOTED, KEEP, "last.cell.store(piece.cell, std::memory_order_relaxed)"),
+           "stored": (NOTED, KEEP, "piece.bytes : 0, std::memory_order_relaxed); last.epoch"),
+           "epoch": (NOTED, KEEP, "last.epoch.store(epoch, std::memory_order_release)"),
+           "look": (NOTED, RACE, "noted.epoch.load(std::memory_order_acquire)"),
+           "read stored": (NOTED, RACE, "noted.stored.load(std::memory_order_relaxed)"),
+           "read cell": (NOTED, RACE, "noted.cell.load(std::memory_order_relaxed)"),
+           "before again": (NOTED, RACE, "atomic_thread_fence(std::memory_order_acquire)"),
+           "look again": (NOTED, RACE, "noted.epoch.load(std::memory_order_relaxed)")})
+def noted(o):
+    def notes():
+        for number in (1, 2):
+            yield store("epoch", o["none"], 0)
+            yield fence(o["order"])
+            yield store("cell", o["cell"], number)
+            yield store("stored", o["stored"], number)
+            yield store("epoch", o["epoch"], number)
+
+    def finds():
+        epoch = yield load("epoch", o["look"])
+        stored = yield load("stored", o["read stored"])
+        cell = yield load("cell", o["read cell"])
+        yield fence(o["before again"])
+        if epoch != 0 and (yield load("epoch", o["look again"])) == epoch:
+            require(stored == cell == epoch, "the access is of two")
+    return [notes, finds]
+
+
+@protocol("of a buffer and an access of the program, one finds the other",
+          {"buffer first": ("src/tools/races/accesses.cpp", "void access_own(",
+                            "atomic_thread_fence(std::memory_order_seq_cst)"),
+           "note first": ("src/tools/races/program.cpp", "void note_own(",
+                          "atomic_thread_fence(std::memory_order_seq_cst)"),
+           "epoch": (NOTED, KEEP, "last.epoch.store(epoch, std::memory_order_release)"),
+           "look": (NOTED, RACE, "noted.epoch.load(std::memory_order_acquire)")},
+          {"epoch to relaxed": "see the protocol above", "look to relaxed": "the same"})
+def buffers(o):
+    def adds():
+        yield store("bounds", RELAXED, 1)
+        yield fence(o["buffer first"])
+        epoch = yield load("epoch", o["look"])
+        yield store("found", RELAXED, epoch + 1)
+
+    def notes():
+        yield store("epoch", o["epoch"], 1)
+        yield fence(o["note first"])
+        if not (yield load("bounds", RELAXED)):
+            yield wait("found", RELAXED, is_equal(2))
+    return [adds, notes]
+
+
+@protocol("of several PEs that print the table, one does, and the others wait until it is there",
+          {"take": (OWN, "void print_status_table() {", "compare_exchange_strong(none, 1)"),
+           "printed": (OWN, "void print_status_table() {",
+                       "printed.store(2, std::memory_order_release)"),
+           "wait": (OWN, "void await_table(", "printed.load(std::memory_order_acquire)")},
+          {"take to acq_rel": "one location", "take to acquire": "the same",
+           "take to release": "the same", "take to relaxed": "the same"})
+def table(o):
+    def pe():
+        if (yield compare_swap("printed", o["take"], 0, 1)) == 0:
+            yield write("table", 1)
+            yield store("printed", o["printed"], 2)
+        else:
+            yield wait("printed", o["wait"], is_equal(2))
+            yield from read_expected("table", 1)
+    return [pe, pe]
