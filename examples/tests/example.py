@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an example for the checks beside this file: <check>.py LAUNCHER PROGRAM PES.
 
-LAUNCHER is oshrun or mpirun. A check is a script; it fails by check(), which shows what the program
+LAUNCHER is oshrun or mpirun. EXAMPLE_EMULATOR may name an emulator's command, which then runs the
+launcher, and each PE again. A check is a script; it fails by check(), which shows what the program
 printed. Where an example says that there is no GPU it ends with 77, which tests for GPUs take as
 skipped.
 """
@@ -12,6 +13,7 @@ import sys
 
 LAUNCHER, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 PES = int(sys.argv[3])
+EMULATOR = os.environ.get("EXAMPLE_EMULATOR", "").split()
 SECONDS = int(os.environ.get("EXAMPLE_SECONDS", 120))  # the longest that a run may take
 NAME = os.path.basename(PROGRAM)
 
@@ -32,7 +34,7 @@ def command(arguments, pes, program=None, launcher=()):
     words = [LAUNCHER, "-n", str(pes or PES), *map(str, launcher)]
     if os.path.basename(LAUNCHER) == "mpirun":
         words[1:1] = ["--allow-run-as-root", "--oversubscribe"]
-    return [*words, program or PROGRAM, *map(str, arguments)]
+    return [*EMULATOR, *words, *EMULATOR, program or PROGRAM, *map(str, arguments)]
 
 
 def run(*arguments, pes=None, env=None, folder=None, program=None, launcher=()):
