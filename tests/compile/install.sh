@@ -88,6 +88,12 @@ through_pkg_config() {
   "$cxx" -std=c++17 "$outside/outside.cpp" -o "$scratch/by_pkg_cpp" $flags
   run_program pkg-config "$scratch/by_pkg_c" '2 PEs in C'
   run_program pkg-config "$scratch/by_pkg_cpp" '2 PEs in C++'
+  if [ "$target" = cpu ]; then
+    flags=$(pkg-config --cflags --libs meshmem_device)
+    # shellcheck disable=SC2086
+    "$cxx" -O1 -x c++ "$outside/outside.hip" -o "$scratch/by_pkg_hip" $flags
+    run_program 'pkg-config meshmem_device' "$scratch/by_pkg_hip" '2 PEs in HIP'
+  fi
 }
 
 through_find_package() {
