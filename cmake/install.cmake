@@ -13,7 +13,7 @@ if(MESHMEM_TARGET STREQUAL "cpu")
   list(APPEND libraries meshmem_hip_on_cpu)
 endif()
 install(TARGETS ${libraries} EXPORT meshmem_targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
@@ -30,7 +30,7 @@ if(NOT MESHMEM_TARGET STREQUAL "hip")
   install(DIRECTORY ${names} DESTINATION ${device_include_dir}/hip_on_${MESHMEM_TARGET})
 endif()
 
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/meshmem)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/meshmem COMPONENT license)
 
 # What tools that watch programs should not speak of.
 install(FILES src/valgrind.supp src/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/meshmem)
@@ -55,7 +55,7 @@ elseif(MESHMEM_TARGET STREQUAL "cpu")
   foreach(folder hip_on_cpu hip_on_cpu/cuda)
     string(APPEND device_cflags " -I\${includedir}/meshmem/device/${folder}")
   endforeach()
-  string(APPEND device_cflags " -std=c++17 -pthread -Wno-unknown-pragmas -DMESHMEM_HIP_ON_CPU=1 -DHIP_ON_CPU_WAVE=${MESHMEM_CPU_WAVE}")
+  string(APPEND device_cflags " -std=c++17 -pthread -DMESHMEM_HIP_ON_CPU=1 -DHIP_ON_CPU_WAVE=${MESHMEM_CPU_WAVE}")
   string(PREPEND device_libs "-pthread ")
   string(APPEND device_libs " -lmeshmem_hip_cpu")
 else()

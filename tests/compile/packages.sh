@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# packages.sh SOURCE_FOLDER [FOLDER_OF_PACKAGES]: makes the Debian packages, or takes those of the folder, installs them into a
+# new Debian, and compiles and runs programs there. Takes a quarter of an hour, so only with MESHMEM_TEST_LONG.
+set -euo pipefail
+source=$1
+[ -n "${MESHMEM_TEST_LONG-}" ] || { echo 'skipped: MESHMEM_TEST_LONG is not set'; exit 77; }
+command -v debootstrap >/dev/null && [ "$(id -u)" = 0 ] && unshare -m true || { echo 'skipped: no debootstrap, or not root'; exit 77; }
+if [ $# -lt 2 ]; then
+  "$source/mesh" package
+  set -- "$source" "$source/build/package/packages"
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+root=$scratch/root
+debootstrap --variant=minbase bookworm "$root" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+cp "$2"/*.deb "$source"/tests/compile/outside/outside.{c,hip} "$root/tmp"
+cat >"$root/tmp/use.sh" <<'END'
+set -euo pipefail
+cd /tmp
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq -y --no-install-recommends install ./libmeshmem*.deb ./meshmem-tools*.deb g++ pkgconf >/dev/null
+oshcc outside.c -o by_oshcc
+oshhip -O1 outside.hip -o by_oshhip
+cc outside.c -o by_pkg_config $(pkg-config --cflags --libs meshmem)
+for program in by_oshcc by_pkg_config; do [ "$(oshrun -n 2 ./$program)" = '2 PEs in C' ]; done
+[ "$(oshrun -n 2 ./by_oshhip)" = '2 PEs in HIP' ]
+MESHMEM_TRACE=/tmp/trace.json oshrun -n 2 ./by_oshcc
+meshmem-trace summary trace.json >/dev/null
+MESHMEM_NETWORK=ucx meshmem-info | grep -q '^  UCX  *[0-9]'
+apt-get -qq -y purge libmeshmem0.1 >/dev/null
+! ls -d /usr/lib/*/*meshmem* /usr/bin/osh* /usr/include/shmem* 2>/dev/null
+END
+# The mounts are gone when the command has ended.
+unshare -m bash -c "mount -t proc proc '$root/proc' && mount --rbind /dev '$root/dev' && chroot '$root' bash -x /tmp/use.sh"
+echo 'the packages are installed, used and removed'
