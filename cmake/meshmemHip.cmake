@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds HIP for AMD GPUs, as Debian and as ROCm install it: the compiler driver MESHMEM_HIPCC, and the imported target
 # meshmem::amdhip with the host API. Both are taken from one place: where hipcc is, unless it is told otherwise.
-# (CMake's own language HIP does not accept Debian's layout, and hip-config.cmake asks for packages that are not needed.)
+# (CMake's own language HIP does not accept Debian's layout, and hip-config.cmake asks for packages that are not needed.
+# Projects may enable it all the same, and link meshmem::device.)
 # Included by the project's build and by the installed package.
 find_program(MESHMEM_HIPCC hipcc HINTS $ENV{ROCM_PATH}/bin PATHS /opt/rocm/bin DOC "hipcc, for MESHMEM_TARGET=hip")
 if(NOT MESHMEM_HIPCC)
@@ -11,6 +12,8 @@ endif()
 get_filename_component(meshmem_hip_root ${MESHMEM_HIPCC} REALPATH)
 get_filename_component(meshmem_hip_root ${meshmem_hip_root} DIRECTORY)
 get_filename_component(meshmem_hip_root ${meshmem_hip_root} DIRECTORY)
+# amdclang++ is a link into ROCm's folder of LLVM.
+string(REGEX REPLACE "/(lib/)?llvm$" "" meshmem_hip_root ${meshmem_hip_root})
 find_path(MESHMEM_HIP_INCLUDE hip/hip_runtime_api.h HINTS ${meshmem_hip_root}/include DOC "Headers of HIP")
 find_library(MESHMEM_HIP_LIBRARY amdhip64 HINTS ${meshmem_hip_root}/lib DOC "HIP's runtime library")
 if(NOT MESHMEM_HIP_INCLUDE OR NOT MESHMEM_HIP_LIBRARY)

@@ -26,21 +26,23 @@ if [ ! -f "$rocm/include/hip/hip_version.h" ]; then
   "$python" -m pip download -q --no-deps --only-binary :all: -d "$build/wheel" triton==3.9.0 2>"$build/log" ||
     skip "pip cannot download triton, which has HIP's headers: $(tail -n 1 "$build/log")"
   "$python" -m zipfile -e "$build"/wheel/triton-*.whl "$build/wheel"
-  mkdir -p "$rocm"/{bin,share/hip,lib}
+  mkdir -p "$rocm"/{bin,lib}
   cp -r "$build/wheel/triton/backends/amd/include" "$rocm"
   rm -r "$build/wheel"
 fi
-sed -nE 's/^#define (HIP_VERSION_(MAJOR|MINOR|PATCH)) ([0-9]+).*/\1=\3/p' "$rocm/include/hip/hip_version.h" \
-  >"$rocm/share/hip/version"  # clang reads it
-tee "$rocm/bin/clang-19" >/dev/null <<END
+# compiler NAME COMMAND: clang would look into /usr/include before ROCm's folder.
+compiler() {
+  tee "$rocm/bin/$1" >/dev/null <<END
 #!/bin/sh
-exec "$(command -v clang-19)" --rocm-path="$rocm" "\$@"
+export MESHMEM_TEST_ROCM="$rocm"
+exec "$2" -nogpuinc -isystem "$rocm/include" -include __clang_hip_runtime_wrapper.h -Wno-unused-command-line-argument "\$@"
 END
-tee "$rocm/bin/hipcc" >/dev/null <<END
-#!/bin/sh
-MESHMEM_TEST_ROCM="$rocm" exec "$source/tests/amd_gpu/newer_hipcc" "\$@"
-END
-chmod +x "$rocm"/bin/*
+  chmod +x "$rocm/bin/$1"
+  printf '#include <hip/hip_runtime.h>\nstatic_assert(HIP_VERSION_MAJOR == 7);' |
+    "$rocm/bin/$1" -x hip --offload-arch=gfx942 --cuda-device-only -nogpulib -fsyntax-only -
+}
+compiler clang-19 "$(command -v clang-19)"
+compiler hipcc "$source/tests/amd_gpu/newer_hipcc"
 
 bash "$here/device_only.sh" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200
 "$python" -B "$here/instructions.py" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100
