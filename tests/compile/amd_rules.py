@@ -79,10 +79,11 @@ class Traced:
         self.kinds = [self.kinds_of(at, callees) for at in range(len(self.code))]
 
     def frames_in_clause(self, at):
-        """Which of the calls before it made an access: of loads the scope tells whether it was a
-        verb."""
-        frames = self.frames[at]
-        if LOAD.match(self.code[at]) and not self.arch["system load"].search(self.code[at]):
+        """Which of the calls before it made an access: of loads and stores the scope tells whether
+        it was a verb."""
+        frames, code = self.frames[at], self.code[at]
+        scope = "system load" if LOAD.match(code) else "system store"
+        if not ATOMIC.match(code) and not self.arch[scope].search(code):
             while frames and (frames[0].file or "").startswith("device/memory"):
                 frames = frames[1:]
         return frames

@@ -49,6 +49,13 @@ ARCHITECTURES = {
         "system store": re.compile(r""),
         "system atomic": re.compile(r""),
     },
+    "gfx1200": {
+        "release": [re.compile(r"global_wb scope:SCOPE_SYS"), re.compile(r"s_wait_storecnt 0x0")],
+        "acquire": [re.compile(r"global_inv scope:SCOPE_SYS")],
+        "system load": re.compile(r"scope:SCOPE_SYS"),
+        "system store": re.compile(r"scope:SCOPE_SYS"),
+        "system atomic": re.compile(r"scope:SCOPE_SYS"),
+    },
 }
 # Planted violations that come to the right instructions: device and system scope look alike in the
 # loads and stores of these, and what a gfx1100 has written back it need not write back further, so
@@ -59,6 +66,7 @@ LOOK_RIGHT = {
     "gfx1100": {"planted_acquire_of_device_scope_thread", "planted_packets_of_device_scope_thread",
                 "planted_release_of_device_scope_thread", "planted_release_by_leader_block",
                 "planted_release_wiping_block"},
+    "gfx1200": set(),
 }
 
 # The library's own kernels: who synchronizes together, and what they do that there are rules for:

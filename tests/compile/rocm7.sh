@@ -45,7 +45,7 @@ compiler clang-19 "$(command -v clang-19)"
 compiler hipcc "$source/tests/amd_gpu/newer_hipcc"
 
 bash "$here/device_only.sh" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200
-"$python" -B "$here/instructions.py" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100
+"$python" -B "$here/instructions.py" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200
 
 # The emulated GPU, then the library and programs, which link it.
 "$cmake" -G Ninja -S "$source" -B "$build/emulator" -DCMAKE_BUILD_TYPE=Release -DMESHMEM_UCX=OFF \
