@@ -191,8 +191,21 @@ def queue_of_lock(o):
     return [make(1), make(2)]
 
 
+@protocol("three PEs hand a lock to each other", LOCK_PLACES,
+          {"replace to release": "see the protocol above",
+           "swap to acquire": "a place must be published only if its PE comes again: see above"})
+def three_in_queue(o):
+    def make(me):
+        def pe():
+            yield from acquire_lock(o, me)
+            yield from count_under_lock()
+            yield from release_lock(o, me)
+        return pe
+    return [make(1), make(2), make(3)]
+
+
 @protocol("what is done under a lock is seen by a PE that tries to get it", LOCK_PLACES,
-          {"swap to acquire": "only places of PEs that queue are published: see above"})
+          {"swap to acquire": "the swap publishes the places of PEs that queue: see above"})
 def tried_lock(o):
     def waits():
         yield from acquire_lock(o, 1)
