@@ -96,6 +96,17 @@ through_pkg_config() {
   fi
 }
 
+# The example of Fortran, where there is a compiler for it.
+through_fortran() {
+  local example
+  example=$(dirname "$outside")/../../examples/fortran
+  command -v gfortran >/dev/null || return 0
+  # shellcheck disable=SC2046
+  gfortran -Wall -Werror -J "$scratch" "$example/shmem.f90" "$example/ring.f90" -o "$scratch/by_gfortran" \
+    $(pkg-config --libs meshmem)
+  run_program gfortran "$scratch/by_gfortran" '2 PEs in Fortran'
+}
+
 through_find_package() {
   "$cmake" -S "$outside" -B "$scratch/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
     -DCMAKE_CXX_COMPILER="$cxx" >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
@@ -181,6 +192,7 @@ through_wrappers
 through_oshhip
 through_links
 through_pkg_config
+through_fortran
 through_find_package
 kernels_in_a_project_of_c
 if [ "$target" = cpu ]; then
