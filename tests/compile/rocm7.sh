@@ -35,7 +35,7 @@ compiler() {
   tee "$rocm/bin/$1" >/dev/null <<END
 #!/bin/sh
 export MESHMEM_TEST_ROCM="$rocm"
-exec "$2" -nogpuinc -isystem "$rocm/include" -include __clang_hip_runtime_wrapper.h -Wno-unused-command-line-argument "\$@"
+exec "$2" -nogpuinc -isystem "$rocm/include" -L"$rocm/lib" -include __clang_hip_runtime_wrapper.h -Wno-unused-command-line-argument "\$@"
 END
   chmod +x "$rocm/bin/$1"
   printf '#include <hip/hip_runtime.h>\nstatic_assert(HIP_VERSION_MAJOR == 7);' |
