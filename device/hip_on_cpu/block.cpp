@@ -64,11 +64,12 @@ void advance(dim3& index, const dim3& size) {
   ++index.z;
 }
 
-[[noreturn]] void refuse_part(const char* routine, const char* group, const char* who) {
+[[noreturn]] void refuse_part(const char* routine, const char* group, const char* who,
+                              const ThreadState* thread = nullptr) {
   char text[256];
   std::snprintf(text, sizeof(text), "a call of %s, which takes all threads of the %s; %s", routine,
                 group, who);
-  fail_in_kernel(text);
+  fail_in_kernel(text, thread);
 }
 
 // Ends the process if two threads of a group have called different routines of it. The line names
@@ -78,8 +79,8 @@ void compare(const ThreadState& first, const ThreadState& other, GroupCalls Thre
   const GroupCalls &a = first.*calls, &b = other.*calls;
   if (a == b) return;
   const bool first_lacks = a.count < b.count;
-  current_thread = const_cast<ThreadState*>(first_lacks ? &first : &other);
-  refuse_part(first_lacks ? b.last : a.last, group, "this thread did not make it");
+  refuse_part(first_lacks ? b.last : a.last, group, "this thread did not make it",
+              first_lacks ? &first : &other);
 }
 
 // exit() locks it for good, and so waits for OS threads that destroy their fibers. Meanwhile such a

@@ -21,7 +21,8 @@
 namespace hip_on_cpu {
 namespace {
 
-constexpr std::size_t kSignalStack = 64 * 1024;
+// Names of functions are found on it. Below it is a guard as large as a page is on any machine.
+constexpr std::size_t kSignalStack = 256 * 1024, kGuard = 64 * 1024;
 
 struct Fault {
   int signal;
@@ -43,8 +44,8 @@ std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_host{nullptr};
 
 // Runs in signal handlers: snprintf of numbers and names takes no lock and no memory. `address`:
 // the bad address that the kernel has used, if it is known.
-void print_place(const char* what, const void* const* address = nullptr) {
-  const ThreadState& thread = *current_thread;
+void print_place(const char* what, const ThreadState& thread,
+                 const void* const* address = nullptr) {
   const BlockState& block = *thread.block;
   char line[512];
   const int length =
@@ -55,6 +56,7 @@ void print_place(const char* what, const void* const* address = nullptr) {
   const auto size = std::min(sizeof(line) - 1, static_cast<std::size_t>(length));
   if (write(STDERR_FILENO, line, size) < 0) return;  // nowhere to say it
   if (address) show_bad_address(*address);
+  if (&thread != current_thread) return;  // the stack is another thread's
   if (void (*const function)() = called_at_faults) function();
 }
 
@@ -80,7 +82,7 @@ void print_fault(const Fault& fault, const siginfo_t& about) {
   } else {
     std::snprintf(what, sizeof(what), "%s%s", fault.is_access ? "bad address, " : "", fault.what);
   }
-  print_place(what, has_address ? &address : nullptr);
+  print_place(what, *current_thread, has_address ? &address : nullptr);
 }
 
 void handle(int number, siginfo_t* about, void* context) {
@@ -113,10 +115,11 @@ struct SignalStack {
     stack_t stack{};
     if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) == 0)
       return;  // a sanitizer has one
-    memory =
-        mmap(nullptr, kSignalStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory = mmap(nullptr, kGuard + kSignalStack, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
-    stack.ss_sp = memory;
+    mprotect(memory, kGuard, PROT_NONE);
+    stack.ss_sp = static_cast<char*>(memory) + kGuard;
     stack.ss_size = kSignalStack;
     stack.ss_flags = 0;
     sigaltstack(&stack, nullptr);
@@ -126,7 +129,7 @@ struct SignalStack {
     stack_t off{};
     off.ss_flags = SS_DISABLE;
     sigaltstack(&off, nullptr);
-    munmap(memory, kSignalStack);
+    munmap(memory, kGuard + kSignalStack);
   }
   void* memory = MAP_FAILED;
 };
@@ -145,9 +148,9 @@ void show_bad_address(const void* address) {
   if (void (*const function)(const void*) = called_at_bad_addresses) function(address);
 }
 
-void fail_in_kernel(const char* what) {
-  if (in_kernel()) {
-    if (is_first()) print_place(what);
+void fail_in_kernel(const char* what, const ThreadState* thread) {
+  if (thread || in_kernel()) {
+    if (is_first()) print_place(what, thread ? *thread : *current_thread);
   } else {
     std::fprintf(stderr, "meshmem: a kernel cannot be run: %s\n", what);
   }

@@ -80,9 +80,9 @@ hipError_t submit_launch(
     bool is_cooperative, LaunchRun::RunBlock runs_block,
     void (*runs_all)(LaunchRun&) = [](LaunchRun& run) { run.run_on_threads(); });
 
-// Ends the process with a line that names the kernel, the block and the thread that run now, and
-// the mistake.
-[[noreturn]] void fail_in_kernel(const char* what);
+// Ends the process with a line that names the mistake, the kernel, the block and `thread`. nullptr:
+// the thread that runs now, whose place in the program may follow.
+[[noreturn]] void fail_in_kernel(const char* what, const ThreadState* thread = nullptr);
 void catch_faults_in_kernels();  // once; leaves handlers of the program alone
 void use_signal_stack();         // on each OS thread that runs kernels, which may fill its stack
 

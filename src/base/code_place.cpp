@@ -141,12 +141,14 @@ bool begins_as_one_of(std::string_view text, std::initializer_list<std::string_v
 // call main, start threads and run kernels. The name of a template begins with the type of its
 // result.
 bool is_of_program(const CodePlace& place) {
-  const std::string_view name =
-      std::string_view(place.function).substr(0, place.function.find('<'));
-  return name != "_start" && name.find(" meshmem::") == name.npos &&
+  std::string_view name =
+      std::string_view(place.function).substr(0, place.function.find_first_of("<("));
+  name.remove_prefix(name.rfind(' ') + 1);  // npos + 1 is 0
+  return name != "_start" && name != "make_fcontext" &&
          !begins_as_one_of(
              name, {"shmem", "pshmem", "meshmem::", "hip_on_cpu::", "nvshmem", "rocshmem::"}) &&
-         !begins_as_one_of(place.object, {"libmeshmem", "libc.", "libstdc++."});
+         !begins_as_one_of(place.object,
+                           {"libmeshmem", "libc.", "libstdc++.", "libboost_context."});
 }
 
 const void* base_of(std::uintptr_t address) {
@@ -195,8 +197,10 @@ std::vector<CodePlace> functions_at(std::uintptr_t address) {
   std::vector<CodePlace> places = look_up(address, common);
   if (common.function.empty() && about.dli_sname) common.function = readable_name(about.dli_sname);
   if (places.empty()) return {common};
-  // The debug information names static functions without their namespace.
-  if (!common.function.empty()) places.back().function = common.function;
+  // The debug information may not name a function, and names static ones without their namespace.
+  std::string& function = places.back().function;
+  if (function.empty() || common.function.find("::" + function) != std::string::npos)
+    function = common.function;
   return places;
 }
 

@@ -32,10 +32,11 @@ SymmetricHeap* shown_heap;
 
 volatile std::sig_atomic_t ending_signal;
 
-// Ends the process by this signal in ten seconds. Texts are made with locks and memory that this
+constexpr unsigned kSecondsForStack = 10, kSecondsForPlace = 2;
+
+// Ends the process by this signal after `seconds`. Texts are made with locks and memory that this
 // thread may have been in the middle of, so they may never be ready.
-void end_soon_by(int number) {
-  constexpr unsigned kSecondsAtMost = 10;
+void end_soon_by(int number, unsigned seconds) {
   ending_signal = number;
   sigset_t ends;  // which the program may have blocked
   sigemptyset(&ends);
@@ -45,7 +46,7 @@ void end_soon_by(int number) {
     signal(ending_signal, SIG_DFL);
     raise(ending_signal);
   });
-  alarm(kSecondsAtMost);
+  alarm(seconds);
 }
 
 // Called after end_soon_by(). All lines are one write, so that lines of several PEs do not mix.
@@ -57,7 +58,7 @@ void show_where(StackOf whose) {
 
 // In a job that ends by core files it shows the whole stack.
 [[maybe_unused]] void show_place_in_kernel() {
-  end_soon_by(SIGSEGV);
+  end_soon_by(SIGSEGV, shown_heap ? kSecondsForStack : kSecondsForPlace);
   if (shown_heap) return show_where(StackOf::interrupted);
   const std::string place = program_call_text();
   if (!place.empty()) print_line("the kernel was in " + place);
@@ -104,7 +105,7 @@ std::string text_of_fault(const siginfo_t& about, const void* context) {
 void explain_fault(int number, siginfo_t* about, void* context) {
   for (const int fault : {SIGSEGV, SIGBUS}) signal(fault, SIG_DFL);
   if (about->si_code > 0 && !is_child_of_pe()) {
-    end_soon_by(number);
+    end_soon_by(number, kSecondsForStack);
     print_line(text_of_fault(*about, context));
     show_where(StackOf::interrupted);
   }
@@ -116,7 +117,7 @@ void explain_fault(int number, siginfo_t* about, void* context) {
 void end_by_core_files(SymmetricHeap& heap) {
   shown_heap = &heap;
   set_abort_job([](int) {
-    end_soon_by(SIGABRT);
+    end_soon_by(SIGABRT, kSecondsForStack);
     show_where(StackOf::caller);
     std::signal(SIGABRT, SIG_DFL);  // a handler of the program's must not end it otherwise
     std::abort();

@@ -80,6 +80,13 @@ std::string text_of(const void* awaited) {
   return fmt::format("a flag of the library's at {}", awaited);
 }
 
+// A wait of a kernel that others can see. Each time that it says what it waits for, it has looked
+// since the last time.
+struct KernelWait {
+  ShownWait shown;
+  bool is_late = false;
+};
+
 double seconds_since(std::uint64_t since_ns) {
   const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<double>(static_cast<std::uint64_t>(now.count()) - since_ns) * 1e-9;
@@ -92,15 +99,17 @@ void end_late_job(const std::string& what) {
 }
 
 void* say(void* shown, const char* who, const void* awaited, std::uint64_t since_ns) {
-  auto* const wait = shown ? static_cast<ShownWait*>(shown) : new ShownWait(since_ns, true);
+  auto* const wait =
+      shown ? static_cast<KernelWait*>(shown) : new KernelWait{ShownWait(since_ns, true)};
   const std::string what = text_of(awaited);
-  wait->say(fmt::format("{} waits for {}", who, what));
-  if (wait_policy.timeout_seconds > 0 && seconds_since(since_ns) > wait_policy.timeout_seconds)
-    end_late_job(fmt::format("{}, in {}", what, who));
+  wait->shown.say(fmt::format("{} waits for {}", who, what));
+  if (wait->is_late) end_late_job(fmt::format("{}, in {}", what, who));
+  wait->is_late =
+      wait_policy.timeout_seconds > 0 && seconds_since(since_ns) > wait_policy.timeout_seconds;
   return wait;
 }
 
-void end(void* shown) { delete static_cast<ShownWait*>(shown); }
+void end(void* shown) { delete static_cast<KernelWait*>(shown); }
 
 }  // namespace
 

@@ -193,7 +193,8 @@ TEST(WireTest, SaysWhatIsMissing) {
   in_child([] {
     std::string error;
     EXPECT_EQ(open_network_library("no_such", false, &error), nullptr);
-    EXPECT_EQ(error.rfind("there is no libmeshmem_no_such.so beside the library: ", 0), 0u)
+    EXPECT_EQ(
+        error.rfind("there is no libmeshmem_no_such.so in the folder of loaded libraries: ", 0), 0u)
         << error;
   });
 }

@@ -69,7 +69,8 @@ std::string why_missing(const std::string& network, const std::string& name,
   // The loader names the file that it did not find: the library itself or one that it needs.
   if (reason.rfind(name + ":", 0) == 0) {
     return fmt::format(
-        "there is no {} beside the library: meshmem was built without {} (configure it with "
+        "there is no {} in the folder of loaded libraries: meshmem was built without {} (configure "
+        "it with "
         "-DMESHMEM_UCX=ON; Debian has what that needs in libucx-dev)",
         name, network);
   }

@@ -239,7 +239,8 @@ void make(const char* mistake, long* heap) {
                                    nullptr);
   if (is("far_on_stream")) shmemx_putmem_on_stream(heap, heap + 1, 8, 0, nullptr);
   if (is("no_part")) shmem_long_collect(SHMEM_TEAM_WORLD, heap, nullptr, 1);
-  if (is("no_root")) hipLaunchKernelGGL(broadcast_from, dim3(1), dim3(40), 0, nullptr, heap, 2);
+  if (is("no_root") || is("place_of_block"))
+    hipLaunchKernelGGL(broadcast_from, dim3(1), dim3(40), 0, nullptr, heap, 2);
   if (is("no_comparison")) hipLaunchKernelGGL(wait_by, dim3(1), dim3(1), 0, nullptr, heap, 77);
   if (is("no_signal_op"))
     hipLaunchKernelGGL(put_with_signal, dim3(1), dim3(1), 0, nullptr, heap, 999);
