@@ -22,7 +22,7 @@ namespace hip_on_cpu {
 namespace {
 
 // Names of functions are found on it. Below it is a guard as large as a page is on any machine.
-constexpr std::size_t kSignalStack = 256 * 1024, kGuard = 64 * 1024;
+constexpr std::size_t kSignalStack = 256 * 1024, kSignalGuard = 64 * 1024;
 
 struct Fault {
   int signal;
@@ -115,11 +115,11 @@ struct SignalStack {
     stack_t stack{};
     if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) == 0)
       return;  // a sanitizer has one
-    memory = mmap(nullptr, kGuard + kSignalStack, PROT_READ | PROT_WRITE,
+    memory = mmap(nullptr, kSignalGuard + kSignalStack, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
-    mprotect(memory, kGuard, PROT_NONE);
-    stack.ss_sp = static_cast<char*>(memory) + kGuard;
+    mprotect(memory, kSignalGuard, PROT_NONE);
+    stack.ss_sp = static_cast<char*>(memory) + kSignalGuard;
     stack.ss_size = kSignalStack;
     stack.ss_flags = 0;
     sigaltstack(&stack, nullptr);
@@ -129,7 +129,7 @@ struct SignalStack {
     stack_t off{};
     off.ss_flags = SS_DISABLE;
     sigaltstack(&off, nullptr);
-    munmap(memory, kGuard + kSignalStack);
+    munmap(memory, kSignalGuard + kSignalStack);
   }
   void* memory = MAP_FAILED;
 };
