@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What ./mesh does about missing packages, on machines that a PATH of stub commands imitates.
+"""Checks how ./mesh handles missing packages. A PATH of stub commands imitates each machine.
 
 mesh_packages.py MESH
 
@@ -26,7 +26,7 @@ PROGRAMS = {"ninja-build": "ninja", "openmpi-bin": "mpirun", "iproute2": "ip"}
 
 
 class Machine:
-    """What a machine has: packages, as Debian calls them, and programs."""
+    """An imitated machine, with its programs and packages (by their names in Debian)."""
 
     def __init__(self, folder, missing=(), programs=("apt-get", "sudo"), refused="", user=NOBODY):
         self.folder, self.bin = folder, folder / "bin"

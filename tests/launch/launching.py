@@ -79,7 +79,7 @@ def copy_as_other_build(folder):
     with open(os.path.join(folder, "libmeshmem.so.0.1"), "wb") as file:
         file.write(library.replace(name, other))
     for name in os.listdir(os.path.dirname(path)):
-        # What it links, and the folder of what it loads.
+        # The libraries that it links, and the folder of those that it loads.
         if name == "meshmem" or name.startswith("libmeshmem_") and ".so" in name:
             os.symlink(os.path.join(os.path.dirname(path), name), os.path.join(folder, name))
     return other[:-1].decode()

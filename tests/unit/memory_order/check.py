@@ -67,7 +67,7 @@ def source_complaints(top):
             text = (top / path).read_text(encoding="utf-8")
             body = body_of(text, function)
             if not body:
-                yield f"{path}: there are none or several functions that begin '{function}'"
+                yield f"{path}: not exactly one function begins with '{function}'"
                 continue
             # Lines may be broken elsewhere.
             pattern = r"\s+".join(map(re.escape, access.split()))

@@ -172,7 +172,7 @@ def next_graphs(graph, thread, operation):
         yield graph.add(thread, kind, operation, order, None, None, None)
         return
     writes = graph.writes_of(at)
-    # What happens before a relaxed read does not depend on its source. Of an acquiring one it does.
+    # The source of a read changes what happens before the read only if the read acquires.
     known = mine[-1].before if mine else 0
     if kind == "write":
         for place in range(graph.earliest(at, known) + 1, len(writes) + 1):
