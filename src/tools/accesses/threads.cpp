@@ -215,7 +215,11 @@ WRAP_RELEASE(void, __cxa_guard_release, (abi::__guard * guard), (guard), guard)
 namespace meshmem::accesses {
 namespace {
 
-using State = std::thread::_State;
+// The virtual functions of libstdc++'s std::thread::_State, which is private from version 13 on.
+struct State {
+  virtual ~State() = default;
+  virtual void _M_run() = 0;
+};
 
 struct ToldState : State {
   explicit ToldState(std::unique_ptr<State> told) : state(std::move(told)) {}
