@@ -4,7 +4,9 @@
 // may be read while they are written.
 // Invariant: boards are memory of this process, of zeros.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -197,7 +199,29 @@ TEST(OwnStatus, ShowsAWaitAsLongAsItLasts) {
   set_phase(PePhase::running);
   EXPECT_EQ(board.rows(),
             "  0                -   has not come to shmem_init\n"
-            "  1                -   waits for nothing in meshmem (waits of over 1 ms: 1)");
+            "  1                -   waits for nothing in meshmem (waits of over 1 ms: 1); its main "
+            "thread runs");
+}
+
+TEST(StatusTable, SaysOfAPeThatWaitsForNothingWhetherItIsStopped) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  Board board(1);
+  board->pe(0).phase = PePhase::starting;
+  board->pe(0).pid = child;
+  const auto becomes = [&](const std::string& text) {
+    const std::string row = "  0                -   is in shmem_init, and waits for nothing" + text;
+    for (int tries = 0; tries < 1000 && !board.rows().starts_with(row); ++tries) usleep(10'000);
+    EXPECT_EQ(board.rows().substr(0, row.size()), row);
+  };
+  becomes("; its main thread sleeps");
+  kill(child, SIGSTOP);
+  becomes("; it is stopped (by a debugger, or until kill -CONT)");
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(board.rows(), "  0                -   is in shmem_init, and waits for nothing");
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <map>
 
+#include "base/machine/machine.hpp"
+
 namespace meshmem {
 namespace {
 
@@ -67,13 +69,29 @@ std::string text_of_end(std::uint32_t ended) {
   return fmt::format("was killed by signal {} ({})", WTERMSIG(status), name ? name : "?");
 }
 
+// The state of the main thread, as the kernel tells it; "" if it does not.
+std::string text_of_main_thread(std::int32_t pid) {
+  if (pid <= 0) return "";
+  const std::string folder = fmt::format("/proc/{}", pid);
+  const std::string stat = read_whole_file(folder + "/stat").value_or("");
+  const std::size_t end_of_name = stat.rfind(") ");
+  if (end_of_name == std::string::npos) return "";
+  const char state = stat[end_of_name + 2];
+  if (state == 'R') return "; its main thread runs";
+  if (state == 'T' || state == 't') return "; it is stopped (by a debugger, or until kill -CONT)";
+  const std::string call = read_whole_file(folder + "/wchan").value_or("0");
+  return call.empty() || call == "0" ? "; its main thread sleeps"
+                                     : fmt::format("; its main thread sleeps in {}", call);
+}
+
 std::string text_of_idle(const PeStatus& pe) {
+  const std::int32_t pid = pe.pid.load(std::memory_order_relaxed);
   switch (pe.phase.load(std::memory_order_relaxed)) {
     case PePhase::starting:
-      return "is in shmem_init, and waits for nothing";
+      return "is in shmem_init, and waits for nothing" + text_of_main_thread(pid);
     case PePhase::running:
-      return fmt::format("waits for nothing in meshmem (waits of over 1 ms: {})",
-                         pe.waits_done.load(std::memory_order_relaxed));
+      return fmt::format("waits for nothing in meshmem (waits of over 1 ms: {}){}",
+                         pe.waits_done.load(std::memory_order_relaxed), text_of_main_thread(pid));
     case PePhase::finalized:
       return "has called shmem_finalize";
     case PePhase::silent:
