@@ -2,27 +2,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions that put and get of single elements take to a PE of the same node.
 
-fast_paths.py LIBRARY     the optimized library
+fast_paths.py LIBRARY     the optimized library, for x86-64 or 64-bit Arm
 fast_paths.py --self-test
 
 Of every shmem_TYPE_p and shmem_TYPE_g of at most 8 bytes, the two shortest ways from its first
 instruction to a return that call nothing and do not leave the function: that of the heap, and that
-of static variables. Both have to be under LIMIT. Exit status 77 (skipped) where the machine is no
-x86-64 or has no objdump.
+of static variables. LIMITS has the most that they may take. Exit status 77 (skipped) where the
+library is for another processor, or its objdump is missing.
 """
-import platform
 import re
 import shutil
 import subprocess
 import sys
 
-LIMITS = {"p": (16, 21), "g": (14, 19)}
-# One more, by which the value comes to its register or goes from there.
-MOVED = {"p": {"uchar", "ushort", "uint8", "uint16"}, "g": {"float", "double"}}
+# By processor and operation.
+LIMITS = {"x86-64": {"p": (16, 21), "g": (14, 19)}, "aarch64": {"p": (16, 22), "g": (17, 23)}}
+# Instructions more, by which a value of these types comes to its register or goes from there.
+SHORT = ["char", "schar", "short", "uchar", "ushort", "int8", "int16", "uint8", "uint16"]
+FLOATING = ["float", "double"]
+MOVES = {"x86-64": {"p": dict.fromkeys(["uchar", "ushort", "uint8", "uint16"], 1),
+                    "g": dict.fromkeys(FLOATING, 1)},
+         "aarch64": {"p": dict.fromkeys(SHORT, 1) | dict.fromkeys(FLOATING, 2),
+                     "g": dict.fromkeys(FLOATING, 1)}}
+ELF_MACHINES = {62: "x86-64", 183: "aarch64"}
+OBJDUMPS = {"x86-64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}
 TYPES = ["float", "double", "char", "schar", "short", "int", "long", "longlong", "uchar", "ushort",
          "uint", "ulong", "ulonglong", "int8", "int16", "int32", "int64", "uint8", "uint16",
          "uint32", "uint64", "size", "ptrdiff"]
-LINE = re.compile(r"^\s*([0-9a-f]+):\s+(?:cs |bnd |repz |rep )*(\S+)\s*([0-9a-f]*)")
+LINE = re.compile(r"^\s*([0-9a-f]+):\s+(?:cs |bnd |repz |rep )*(\S+)(?:.*\s([0-9a-f]+) <)?")
+# What the mnemonics of both processors are, as far as it matters here.
+BRANCH = re.compile(r"j|b$|b\.|br$|cbn?z|tbn?z")
+ALWAYS = re.compile(r"jmp|br?$")
+CALL = re.compile(r"call|blr?$")
 
 
 def code_of(listing, name):
@@ -34,7 +45,7 @@ def code_of(listing, name):
     for line in match[1].splitlines():
         if parts := LINE.match(line):
             found.append((int(parts[1], 16), parts[2],
-                          int(parts[3], 16) if parts[2].startswith("j") else None))
+                          int(parts[3], 16) if parts[3] and BRANCH.match(parts[2]) else None))
     return found
 
 
@@ -47,13 +58,13 @@ def ways_of(code):
         count = 0
         while i < len(code):
             address, mnemonic, target = code[i]
-            if address in seen or mnemonic.startswith("call"):
+            if address in seen or CALL.match(mnemonic):
                 return []
             seen = seen | {address}
             count += 1
             if mnemonic.startswith("ret"):
                 return [count]
-            if mnemonic.startswith("jmp"):
+            if ALWAYS.match(mnemonic):
                 if target not in at:
                     return []
                 i = at[target]
@@ -66,11 +77,11 @@ def ways_of(code):
     return sorted(set(follow(0, frozenset())))
 
 
-def complaints(listing, names):
+def complaints(listing, names, machine):
     for name in names:
         of_type, op = name.removeprefix("shmem_").rsplit("_", 1)
-        ways, limits = ways_of(code_of(listing, name)), [n + (of_type in MOVED[op])
-                                                         for n in LIMITS[op]]
+        moves = MOVES[machine][op].get(of_type, 0)
+        ways, limits = ways_of(code_of(listing, name)), [n + moves for n in LIMITS[machine][op]]
         if not ways:
             yield f"{name} has no way to a return without a call"
         elif any(way > limit for way, limit in zip(ways, limits)):
@@ -78,34 +89,41 @@ def complaints(listing, names):
 
 
 def self_test():
-    most = LIMITS["p"][0]
+    most = LIMITS["x86-64"]["p"][0]
     short = ("0 <pshmem_a_p>:\n 0:\tcmp %eax,%edx\n 2:\tjae 8 <x>\n 4:\tmov %eax,(%rdi)\n "
              "6:\tret\n 8:\tjmp 900 <cold>\n\n")
     calls = "0 <shmem_b_p>:\n 0:\tcall 900 <x>\n 5:\tret\n\n"
     long = "0 <shmem_c_p>:\n" + "".join(f" {i:x}:\tnop\n"
                                         for i in range(most)) + f" {most:x}:\tret\n\n"
     listing = short + calls + long
-    assert not list(complaints(listing, ["shmem_a_p"]))
+    assert not list(complaints(listing, ["shmem_a_p"], "x86-64"))
     assert ways_of(code_of(listing, "shmem_a_p")) == [4]
-    assert "without a call" in next(complaints(listing, ["shmem_b_p"]))
-    assert f"takes [{most + 1}]" in next(complaints(listing, ["shmem_c_p"]))
+    assert "without a call" in next(complaints(listing, ["shmem_b_p"], "x86-64"))
+    assert f"takes [{most + 1}]" in next(complaints(listing, ["shmem_c_p"], "x86-64"))
+    arm = ("0 <pshmem_a_p>:\n 0:\tcmp w4, w1\n 4:\tb.ls 14 <x>  // b.plast\n"
+           " 8:\ttbnz x1, #63, 18 <x>\n c:\tret\n 14:\tb 8 <x>\n 18:\tb 900 <cold>\n\n"
+           "0 <shmem_b_p>:\n 0:\tbl 900 <x>\n 4:\tret\n\n")
+    assert ways_of(code_of(arm, "shmem_a_p")) == [4, 5]
+    assert "without a call" in next(complaints(arm, ["shmem_b_p"], "aarch64"))
     print("the planted faults are found")
 
 
 def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
-    if platform.machine() != "x86_64" or not shutil.which("objdump"):
-        print("SKIPPED: needs x86-64 and objdump")
+    with open(sys.argv[1], "rb") as library:
+        machine = ELF_MACHINES.get(int.from_bytes(library.read(20)[18:], "little"))
+    if not machine or not shutil.which(OBJDUMPS[machine]):
+        print("SKIPPED: needs a library for x86-64 or 64-bit Arm, and its objdump")
         sys.exit(77)
-    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", sys.argv[1]],
+    listing = subprocess.run([OBJDUMPS[machine], "-d", "--no-show-raw-insn", sys.argv[1]],
                              capture_output=True, text=True, check=True).stdout
     names = [f"shmem_{name}_{op}" for op in "pg" for name in TYPES]
-    found = list(complaints(listing, names))
+    found = list(complaints(listing, names, machine))
     print("\n".join(found))
     ways = [f"{name} {ways_of(code_of(listing, name))[:2]}"
             for name in ("shmem_long_p", "shmem_long_g")]
-    print(f"{len(names)} routines, {len(found)} complaints; {', '.join(ways)}")
+    print(f"{machine}: {len(names)} routines, {len(found)} complaints; {', '.join(ways)}")
     sys.exit(bool(found))
 
 
