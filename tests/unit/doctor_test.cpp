@@ -75,6 +75,7 @@ class Doctor : public testing::Test {
     };
     seen.pmix_version = [this] { return pmix_; };
     seen.networks = [this] { return networks_; };
+    seen.ucx_of_build = "1.13.1";
     seen.nvml = [this] { return nvml_; };
     seen.cuda_of_build = "12.4";
     seen.hip_version = [this] { return hip_; };

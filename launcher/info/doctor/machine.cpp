@@ -48,6 +48,7 @@ Machine::Machine(fs::path root, std::string target)
       output_of(doctor::output_of),
       pmix_version(ask_pmix),
       networks(ask_networks),
+      ucx_of_build(MESHMEM_UCX_VERSION),
       nvml(ask_nvml),
       cuda_of_build(MESHMEM_CUDA_VERSION),
       hip_version([] { return ask_hip(MESHMEM_HIP_VERSION); }),

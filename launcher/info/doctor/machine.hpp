@@ -50,6 +50,7 @@ class Machine {
   std::function<std::string(const std::string& program, const std::string& words)> output_of;
   std::function<std::string()> pmix_version;  // of the library that would be loaded, or ""
   std::function<std::vector<NetworkRow>()> networks;
+  std::string ucx_of_build;  // "1.13.1"; empty where the library was built without UCX
   std::function<std::optional<NvmlAnswer>()> nvml;
   std::string cuda_of_build;  // "12.4"; empty where the library was built without CUDA
   std::function<std::string()> hip_version;  // gpu_libraries.hpp

@@ -31,15 +31,16 @@ Check check_networks_of_jobs(const Machine& machine) {
     if (row.about.find("used where") != std::string::npos)
       used += (used.empty() ? "" : ", ") + row.name;
   }
-  const std::string built = MESHMEM_UCX_VERSION;
   if (version.empty() && used.empty())
     return warn("networks", "jobs of one machine only: no interface leads to another",
                 "ip link set up an interface, or name one in MESHMEM_NETWORK_DEVICE");
   if (version.empty()) return ok("networks", used);
-  if (version_in(version) < version_in(built))
+  if (version_in(version) < version_in(machine.ucx_of_build))
     return warn("networks",
-                fmt::format("UCX {} is loaded, older than the {} of the build", version, built),
-                "install UCX " + built + " or newer, or build meshmem anew on this machine");
+                fmt::format("UCX {} is loaded, older than the {} of the build", version,
+                            machine.ucx_of_build),
+                fmt::format("install UCX {} or newer, or build meshmem anew on this machine",
+                            machine.ucx_of_build));
   if (used.empty())
     return warn("networks", fmt::format("UCX {} finds no network that meshmem uses", version),
                 "name one of meshmem-info's list in MESHMEM_NETWORK_DEVICE");
