@@ -96,7 +96,6 @@ void JobConnection::fill_directory_entry(const Environment& environment, const s
   if (uses_network_) mine.settings.wire = static_cast<std::uint64_t>(network_.wire_kind());
   sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
   mine.heap_alignment = alignment_of(memory_.base_of(memory_.index(), RemoteSegment::heap));
-  mine.present.store(1, std::memory_order_release);
 }
 
 // Each of several nodes has its own arena with a directory, so the nodes exchange cards.

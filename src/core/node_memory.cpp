@@ -125,7 +125,8 @@ std::size_t NodeMemory::place_of_active_set(std::size_t place) {
 void NodeMemory::meet(const char* where) {
   const std::uint64_t target = ++meetings_ * static_cast<std::uint64_t>(n());
   std::atomic<std::uint64_t>& arrivals = arena_->header().arrivals;
-  arrivals.fetch_add(1, std::memory_order_acq_rel);
+  // Release: publishes what this PE wrote before to the loads of all PEs that come.
+  arrivals.fetch_add(1, std::memory_order_release);
   wait_until_ready([&] { return arrivals.load(std::memory_order_acquire) >= target; },
                    [&] {
                      const std::uint64_t come = std::min(arrivals.load(), target);

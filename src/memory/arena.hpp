@@ -61,7 +61,6 @@ struct Settings {
 
 // A PE's entry, which it fills in for the other PEs of its node.
 struct alignas(64) DirectoryEntry {
-  std::atomic<std::uint32_t> present{0};  // 1 once the rest is filled in
   int pe = 0;
   Settings settings;
   std::uint64_t program = 0;           // StaticData::fingerprint

@@ -311,13 +311,13 @@ TEST(Arena, IsSharedWithWhoeverHasTheTicket) {
               const Arena mine = Arena::attach(ticket, 1);
               if (alignment_of(mine.base() + layout.heap(1)) < kHeap) return 1;
               mine.base()[layout.heap(1) + layout.heap_bytes - 1] = std::byte{77};
-              mine.directory()[1].present.store(1);
+              mine.directory()[1].pe = 77;
               return 0;
             }),
             0);
   end_offer();
   EXPECT_EQ(arena.base()[layout.heap(1) + layout.heap_bytes - 1], std::byte{77});
-  EXPECT_EQ(arena.directory()[1].present.load(), 1u);
+  EXPECT_EQ(arena.directory()[1].pe, 77);
   arena.close_file();
   EXPECT_EQ(arena.file(), -1);
   arena.base()[layout.heap(0)] = std::byte{1};  // the mapping outlives the file

@@ -280,7 +280,9 @@ void print_status_table() {
   if (own_pe.load(std::memory_order_acquire) == nullptr) return;
   std::atomic<std::uint32_t>& printed = board.job().tables_printed;
   std::uint32_t none = 0;
-  if (!printed.compare_exchange_strong(none, 1)) return await_table(printed);
+  // Relaxed: it only chooses the PE that prints.
+  if (!printed.compare_exchange_strong(none, 1, std::memory_order_relaxed))
+    return await_table(printed);
   print_text(fmt::format("meshmem: {}\n", status_table(board, monotonic_ns())));
   printed.store(2, std::memory_order_release);
 }

@@ -26,7 +26,7 @@ ORDERS = {
     "src/transport/network/state.hpp": 1,
     # A mutex, a meeting, a join or the end of a stream orders the rest.
     "src/collectives/device/for_kernels.cpp": 4,
-    "src/core/job_connection.cpp": 4,
+    "src/core/job_connection.cpp": 3,
     "src/core/node_memory.cpp": 2,
     "src/gpu/staged_access.cpp": 3,
     "src/proxy/ring_reader.hpp": 3,

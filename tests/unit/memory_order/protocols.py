@@ -114,9 +114,8 @@ MEET = ("src/core/node_memory.cpp", "void NodeMemory::meet(")
 
 
 @protocol("PEs that have met in the start read what the others wrote before",
-          {"arrive": MEET + ("arrivals.fetch_add(1, std::memory_order_acq_rel)",),
-           "load": MEET + ("arrivals.load(std::memory_order_acquire)",)},
-          {"arrive to release": "the load behind it acquires"})
+          {"arrive": MEET + ("arrivals.fetch_add(1, std::memory_order_release)",),
+           "load": MEET + ("arrivals.load(std::memory_order_acquire)",)})
 def meet(o):
     def make(me):
         def pe():

@@ -284,12 +284,11 @@ def buffers(o):
 
 
 @protocol("of several PEs that print the table, one does, and the others wait until it is there",
-          {"take": (OWN, "void print_status_table() {", "compare_exchange_strong(none, 1)"),
+          {"take": (OWN, "void print_status_table() {",
+                    "compare_exchange_strong(none, 1, std::memory_order_relaxed)"),
            "printed": (OWN, "void print_status_table() {",
                        "printed.store(2, std::memory_order_release)"),
-           "wait": (OWN, "void await_table(", "printed.load(std::memory_order_acquire)")},
-          {"take to acq_rel": "one location", "take to acquire": "the same",
-           "take to release": "the same", "take to relaxed": "the same"})
+           "wait": (OWN, "void await_table(", "printed.load(std::memory_order_acquire)")})
 def table(o):
     def pe():
         if (yield compare_swap("printed", o["take"], 0, 1)) == 0:
