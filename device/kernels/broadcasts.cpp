@@ -35,7 +35,7 @@ unsigned lines_of_batch(std::size_t lines, std::size_t row) {
   const std::size_t turns = (lines + batches * kTurn - 1) / (batches * kTurn);
   return static_cast<unsigned>(std::min(most, turns * kTurn));
 }
-// Broadcasts at most SingleHop::kMost bytes, since offsets have 32 bits.
+// Broadcasts at most SingleHop::kMostBytes bytes, since offsets have 32 bits.
 hipError_t launch_lines(const TeamHandle& team, std::byte* dest, const std::byte* source,
                         std::size_t bytes, int root, hipStream_t stream) {
   const Shape shape(bytes, kChannels, team.channels);
@@ -55,9 +55,9 @@ hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   hipError_t error = hipSuccess;
-  for (std::size_t at = 0; at < bytes && error == hipSuccess; at += SingleHop::kMost)
-    error = launch_lines(team, to + at, from + at, std::min(bytes - at, SingleHop::kMost), root,
-                         stream);
+  for (std::size_t at = 0; at < bytes && error == hipSuccess; at += SingleHop::kMostBytes)
+    error = launch_lines(team, to + at, from + at, std::min(bytes - at, SingleHop::kMostBytes),
+                         root, stream);
   return error;
 }
 #endif

@@ -95,7 +95,7 @@ std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& 
   const LineEnds ends = LineEnds::of(team.team.n);
   const std::size_t by_lines = LineEnds::bytes_of(ends.first + ends.last);
   if (team.team.n > kMostWithLineEnds<each_its_own> || ends.of_row() > team.space.wide_row ||
-      bytes > SingleHop::kMost)
+      bytes > SingleHop::kMostBytes)
     return std::nullopt;
   const Shape shape(bytes, kChannels, team.channels);
   if (shape.slices.each * kGrain <= by_lines + kGrain) return std::nullopt;

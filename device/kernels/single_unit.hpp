@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of so little data that a thread has one unit of it, in one hop
-// (collectives/one_shot.hpp), as the whole of a kernel. Called by reductions_of_type.hpp.
+// Kernels that only reduce, in one hop (collectives/one_shot.hpp), so little data that each thread
+// has one unit of it. Called by reductions_of_type.hpp.
 // Invariant: source is as the work before the kernel left it, and nobody looks at dest before the
-// kernel's end. So the threads meet only where one of them counts the operation.
+// kernel's end. So the threads meet only once, before one of them counts the operation.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 #define MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
 
@@ -11,9 +11,9 @@
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 
-// The time of a small sum lies between two arrivals of packets. So values that depend on no memory
-// are computed before the earlier work has ended. Then the kernel asks for source, for the epoch
-// and for the others' packets at the same time. The code is short, since the kernel waits for
+// A small sum takes little more than the time until its packets leave and the others' arrive. So a
+// kernel computes values that depend on no memory before the earlier work has ended. Then it asks
+// for source and for the epoch at the same time. The code is short, since the kernel waits for
 // instructions that are not in the cache.
 
 namespace meshmem {
@@ -28,9 +28,9 @@ bool fits_single_unit(const TeamHandle& team, const Slices& slices, int threads)
          units * kLineBytes <= team.space.packet_row;
 }
 
-// Rows of a channel's space, one for each sender: those of packets, or of wide lines.
+// The rows of packets, or those of wide lines, in a channel's space (ChannelSpace).
 struct RowsOfChannel {
-  std::size_t begin, row;
+  std::size_t begin, row_bytes;
 
   static RowsOfChannel packets(const ChannelSpace& space) {
     return {space.packets, space.packet_row};
@@ -40,33 +40,34 @@ struct RowsOfChannel {
   }
 };
 
-// Computed by the host for such a kernel beforehand: the slices, and where in each PE's memory
-// lines go and come. Also used by single_wide_line.hpp.
+// The host computes this for a kernel of one hop: the slices, where each PE's lines arrive, and
+// where this PE's lines go. Kernels with wide lines use it, too.
 struct SingleHop {
   unsigned count, each, longer;     // as in Slices
   std::size_t flag_step, row_step;  // bytes from one channel's to the next one's
   std::size_t parity_step;          // bytes from the rows of even epochs to those of odd ones
   std::byte* flags;                 // of channel 0, of this PE
-  std::byte* from[kNearMembers];    // where lines from each PE come
+  std::byte* from[kNearMembers];    // where lines from each PE arrive
   std::byte* to[kNearMembers];      // where a line goes in PE me + 1, me + 2, ...
 
-  // The most bytes: the end of the last slice, which has whole grains, fits into 32 bits, too.
-  static constexpr std::size_t kMost = 0xfffffff0;
-  static_assert(kMost % Slices::grain<std::byte>() == 0);
+  // The slices' numbers have 32 bits. It is a multiple of the grain, so that the end of the last
+  // slice, which has whole grains, is no larger.
+  static constexpr std::size_t kMostBytes = 0xfffffff0;
+  static_assert(kMostBytes % Slices::grain<std::byte>() == 0);
 
   SingleHop(const TeamHandle& handle, const Slices& slices, const RowsOfChannel& rows)
       : count(static_cast<unsigned>(slices.count)),
         each(static_cast<unsigned>(slices.each)),
         longer(static_cast<unsigned>(slices.longer)),
         flag_step(handle.space.channel_after(1).flags - handle.space.flags),
-        row_step(handle.space.rows() * rows.row),
-        parity_step(handle.space.senders * rows.row),
+        row_step(handle.space.rows() * rows.row_bytes),
+        parity_step(handle.space.senders * rows.row_bytes),
         flags(handle.slab[handle.team.me] + handle.space.flags),
         from{},
         to{} {
     const int me = handle.team.me, n = handle.team.n;
     const auto row = [&](int receiver, int sender) {
-      return handle.slab[receiver] + rows.begin + static_cast<std::size_t>(sender) * rows.row;
+      return handle.slab[receiver] + rows.begin + static_cast<std::size_t>(sender) * rows.row_bytes;
     };
     for (int pe = 0; pe < n; ++pe) from[pe] = row(me, pe);
     for (int i = 1; i < n; ++i) to[i - 1] = row((me + i) % n, me);
@@ -108,9 +109,9 @@ MESHMEM_DEVICE int peer_in(const TeamView& team, int i) {
   return pe < team.n ? pe : pe - team.n;
 }
 
-// A kernel may let the next one in as soon as all data has come. With one block, or with this many,
-// that gains 2 to 3 %. With a number between it loses as much, since the next kernel's blocks come
-// to other multiprocessors (measured on an H200, which has 132).
+// A kernel may let the next one in as soon as all data has come. With one block, or with at least
+// this many, that gains 2 to 3 %. With a number between it loses as much, since the next kernel's
+// blocks come to other multiprocessors (measured on an H200, which has 132).
 constexpr unsigned kBlocksAllowingNextKernel = 96;
 
 // A function of its own, so that the usual path is short.
@@ -119,19 +120,20 @@ MESHMEM_DEVICE_APART std::uint64_t next_single_hop_epoch_after_wiping(const Team
   return epoch_after_wiping(Block(), TeamSync(handle, static_cast<int>(blockIdx.x)), epoch);
 }
 
-// The number of the operation that a block begins.
+// Returns the number of the operation that a block begins.
 MESHMEM_DEVICE std::uint64_t next_single_hop_epoch(const TeamHandle& handle,
                                                    const std::uint64_t* counter) {
   const std::uint64_t epoch = load_relaxed(counter) + 1;
   return needs_wiping(epoch) ? next_single_hop_epoch_after_wiping(handle, epoch) : epoch;
 }
+
 // Called when this kernel waits for no other PE any more.
 MESHMEM_DEVICE void allow_next_kernel_if_it_pays() {
   if (gridDim.x == 1 || gridDim.x >= kBlocksAllowingNextKernel) allow_next_kernel();
 }
 
-// Receives a packet line from each other PE into line[pe]. The other elements become `mine`, which
-// may be any line with the epoch.
+// Receives a packet line from each other PE into line[pe]. `mine` may be any line with the epoch:
+// it fills the other elements, so that has_come() is true of them.
 MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const TeamView& team,
                                   const Bits128& mine, std::uint64_t epoch,
                                   Bits128 (&line)[kNearMembers]) {

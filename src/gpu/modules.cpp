@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of modules. Invariant: a state is written with the PE's device current, whichever thread
-// loads the module, and by a stream of the library's own. So the write does not wait for a kernel
-// of the program that waits for this thread.
+// loads the module, and by a stream of the library's own. Behind a kernel of the program that waits
+// for this thread, the write would never end.
 #include "gpu/modules.hpp"
 
 #include <algorithm>
@@ -23,15 +23,16 @@ Modules& modules() {
   return instance;
 }
 
-bool Modules::try_write(Place place) const {
+bool Modules::try_write(FindState find, const device::State& state) const {
   const OnDevice current(device_);
-  void* const there = place();
-  if (there) write_for_kernels(there, &*state_, sizeof *state_);
+  void* const there = find();
+  if (there) write_for_kernels(there, &state, sizeof state);
   return there != nullptr;
 }
 
 // Finds the state by the name that the compiler gives module_state (device/module.hpp).
-std::optional<std::string> Modules::try_write_loaded(void* module) const {
+std::optional<std::string> Modules::try_write_loaded(void* module,
+                                                     const device::State& state) const {
   constexpr const char* kState =
       kDevicesAreAmd ? "_ZN7meshmem6deviceL12module_stateE" : "_ZN7meshmem6device12module_stateE";
   const OnDevice current(device_);
@@ -46,20 +47,20 @@ std::optional<std::string> Modules::try_write_loaded(void* module) const {
         "-rdc=true has linked",
         device_, hipGetErrorString(error));
   }
-  if (bytes != sizeof *state_) {
+  if (bytes != sizeof state) {
     return fmt::format(
         "the module was compiled with headers of another version of meshmem (its state has {} "
         "bytes, the library's {}); compile it again with this library's oshhip",
-        bytes, sizeof *state_);
+        bytes, sizeof state);
   }
-  write_for_kernels(there, &*state_, sizeof *state_);
+  write_for_kernels(there, &state, sizeof state);
   return std::nullopt;
 }
 
 std::optional<std::string> Modules::add_loaded(void* module) {
   const std::lock_guard lock(mutex_);
   if (!state_) return "this PE's device has no part in the job";
-  if (auto why = try_write_loaded(module)) return why;
+  if (auto why = try_write_loaded(module, *state_)) return why;
   if (std::find(loaded_.begin(), loaded_.end(), module) != loaded_.end()) return std::nullopt;
   loaded_.push_back(module);
   if (call_for_programs_) call_for_programs_();
@@ -69,33 +70,33 @@ std::optional<std::string> Modules::add_loaded(void* module) {
 bool Modules::remove_loaded(void* module) {
   const std::lock_guard lock(mutex_);
   if (std::erase(loaded_, module) == 0) return false;
-  const device::State state = std::exchange(*state_, device::State{});
-  (void)try_write_loaded(module);
-  *state_ = state;
+  (void)try_write_loaded(module, device::State{});
   return true;
 }
 
-// A module that the program has unloaded by now is found no more.
+// Forgets the modules that the program has unloaded: HIP no longer finds their state.
 void Modules::write_all() {
-  std::erase_if(loaded_, [this](void* module) { return try_write_loaded(module).has_value(); });
-  for (const Place place : places_) {
-    if (try_write(place)) continue;
+  std::erase_if(loaded_,
+                [this](void* module) { return try_write_loaded(module, *state_).has_value(); });
+  for (const FindState find : finders_) {
+    if (try_write(find, *state_)) continue;
     fatal("a module of device code is not on device {}: it was compiled for another kind of GPU",
           device_);
   }
 }
 
-void Modules::add(Place place) {
+void Modules::add(FindState find) {
   const std::lock_guard lock(mutex_);
-  places_.push_back(place);
-  if (call_for_programs_ && is_of_program(place)) call_for_programs_();
-  if (state_ && !try_write(place))
+  finders_.push_back(find);
+  if (call_for_programs_ && is_of_program(find)) call_for_programs_();
+  if (state_ && !try_write(find, *state_))
     debug("a module was loaded that HIP does not know yet; call shmemx_module_init()");
 }
 
-// Asked of every module at start-up: dladdr() would look through all symbols each time.
-bool Modules::is_of_program(Place place) {
-  const auto address = reinterpret_cast<std::uintptr_t>(place);
+// True if the module is not the library's own. Not by dladdr(), which looks through all symbols:
+// start-up asks this of every module.
+bool Modules::is_of_program(FindState find) {
+  const auto address = reinterpret_cast<std::uintptr_t>(find);
   return address < reinterpret_cast<std::uintptr_t>(&__ehdr_start) ||
          address >= reinterpret_cast<std::uintptr_t>(&_end);
 }
@@ -103,17 +104,17 @@ bool Modules::is_of_program(Place place) {
 void Modules::when_programs_have_kernels(std::function<void()> call) {
   const std::lock_guard lock(mutex_);
   call_for_programs_ = std::move(call);
-  if (std::any_of(places_.begin(), places_.end(), is_of_program)) call_for_programs_();
+  if (std::any_of(finders_.begin(), finders_.end(), is_of_program)) call_for_programs_();
 }
 
 bool Modules::programs_have_kernels() {
   const std::lock_guard lock(mutex_);
-  return !loaded_.empty() || std::any_of(places_.begin(), places_.end(), is_of_program);
+  return !loaded_.empty() || std::any_of(finders_.begin(), finders_.end(), is_of_program);
 }
 
-void Modules::remove(Place place) {
+void Modules::remove(FindState find) {
   const std::lock_guard lock(mutex_);
-  std::erase(places_, place);
+  std::erase(finders_, find);
 }
 
 void Modules::publish(const device::State& state, int device) {
@@ -128,13 +129,13 @@ void Modules::publish_again() {
   if (state_) write_all();
 }
 
-// Kernels that come later find no job, and end with a line.
+// Kernels that start later find no job, and end with an error line.
 void Modules::withdraw() {
   const std::lock_guard lock(mutex_);
   if (!state_) return;
-  *state_ = device::State{};
-  for (const Place place : places_) try_write(place);
-  for (void* const module : loaded_) (void)try_write_loaded(module);
+  const device::State none{};
+  for (const FindState find : finders_) try_write(find, none);
+  for (void* const module : loaded_) (void)try_write_loaded(module, none);
   loaded_.clear();
   state_.reset();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns offsets into pointers and back, and prints the messages about errors.
+// Turns offsets of the allocator into pointers and back, and says why a call fails.
 // Invariant: a heap is open while the library is initialized.
 #include "memory/symmetric_heap.hpp"
 

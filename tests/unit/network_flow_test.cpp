@@ -208,7 +208,7 @@ TEST(Flow, HoldsFlagsLaterAfterItHasHeldOneInVain) {
   EXPECT_EQ(sender.p(), 0);
   time_now += microseconds(60);
   const int before = sender.wire.sent;
-  sender.outlet.send_held();
+  sender.outlet.send_delayed();
   EXPECT_EQ(sender.wire.sent, before + 1);
   sender.answer();
   for (int i = 0; i < 8; ++i) {
@@ -250,10 +250,10 @@ TEST(Flow, HoldsLaterAfterItHasHeldInVain) {
   for (int i = 0; i < 4; ++i) sender.announce();
   const int before = sender.wire.sent;
   EXPECT_EQ(sender.put(), 0);
-  sender.outlet.send_held();
+  sender.outlet.send_delayed();
   EXPECT_EQ(sender.wire.sent, before) << "a flag may still come";
   time_now += microseconds(60);
-  sender.outlet.send_held();
+  sender.outlet.send_delayed();
   EXPECT_EQ(sender.wire.sent, before + 1);
   sender.answer();
   for (int i = 0; i < 8; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives between nodes, a file each, and where their blocks lie. run() calls the function
-// of a kind, which chooses its way by choice.hpp. Small data goes through leaders. The ways for
-// large data, below, have files of their own.
+// The collectives between nodes, and where their blocks lie. run() calls the function for the
+// call's kind, which chooses a way by the limits in choice.hpp. Most kinds, and most ways for
+// large data, have a file of their own.
 // Invariant: as in between_nodes.hpp. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
@@ -55,7 +55,8 @@ class Layout {
   std::size_t largest_ = 0;
 };
 
-// Copies the blocks of a node's members out of `all` PEs' blocks, one behind the other.
+// Copies the blocks of a node's members to `blocks`, one behind the other. `all` has the blocks of
+// all PEs of the team.
 inline void pack(const Team::Node& node, const Layout& layout, std::byte* blocks,
                  const std::byte* all) {
   for (const int pe : node.members)
@@ -75,14 +76,13 @@ void scan(Team& team, const Collective& call);
 void alltoall_direct(Team& team, const Collective& call);
 void gather_direct(Team& team, const Layout& layout, void* dest, const void* source);
 void reduce_in_columns(Team& team, Order order, const Collective& call);
-// The same for buffers that the processor does not read where they are, such as device memory
-// (staged_columns.hpp).
+// The same for data in device memory, or that has to be widened first (staged_columns.hpp).
 void reduce_in_staged_columns(Team& team, Order order, const Collective& call);
 
 // ---- Large data in device memory, by puts: dest is symmetric, source may be any memory
 
-// Whether `dest` is symmetric, and `block`, the bytes that one PE has for another, is so large that
-// one more meeting costs less than batches.
+// Whether puts can reach `dest` and pay. They need one more meeting than batches through the
+// leaders, so `block`, the bytes that one PE has for another, must be large.
 bool suits_puts(const Team& team, const void* dest, std::size_t dest_bytes, std::size_t block);
 void broadcast_by_puts(Team& team, void* dest, const void* source, std::size_t bytes, int root);
 void gather_by_puts(Team& team, const Layout& layout, void* dest, const void* source);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of a command, and reductions by the names that kernels have for them.
+// Writes a call into the words of a command, and reads it back (kResultOfCollective in
+// device/proxy_ring.hpp lists the words). Finds a reduction by a kernel's names for its type and
+// operation.
 // Invariant: half and bfloat16 are combined as kernels combine them: sums and products in float,
 // rounded once.
 #include "collectives/device/command.hpp"
@@ -25,7 +27,7 @@ void widen_short(void* wide, const void* elems, std::size_t count) {
   const auto* from = static_cast<const Short*>(elems);
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
-// Front to back, so that elems may be wide.
+// Works from front to back, so that `elems` and `wide` may be the same memory.
 template <typename Short>
 void narrow_short(void* elems, const void* wide, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -58,7 +60,7 @@ Reduction reduction_of(ReduceOp op) {
   return reduction<Sum, T>();
 }
 
-// nullptr: min and max need no wider elements.
+// Returns nullptr for min and max, which need no wider elements.
 template <typename Short>
 const Carrier* carrier_of(ReduceOp op) {
   const auto by = [](const Reduction& as_float) {
@@ -73,10 +75,13 @@ const Carrier* carrier_of(ReduceOp op) {
       return nullptr;
     case ReduceOp::prod:
       return &product;
+    case ReduceOp::avg:
+      return &mean;
     default:
-      return op == ReduceOp::avg ? &mean : &sum;
+      return &sum;
   }
 }
+
 template <typename Short>
 Reduction short_reduction(ReduceOp op) {
   Reduction reduction = reduction_of<Short>(op);
@@ -111,6 +116,7 @@ constexpr std::array kReductionsOfType = {&reduction_of<std::int8_t>,
                                           &located_reduction_of<double>};
 static_assert(kReductionsOfType.size() == static_cast<std::size_t>(ElemType::none));
 
+// True for reductions and scans, which are the last kinds.
 bool combines(CollectiveKind kind) { return kind >= CollectiveKind::reduce; }
 CollectiveKind kind_in(const ProxyCommand& command) {
   return static_cast<CollectiveKind>(command.detail & ((1 << device::kCollectiveKindBits) - 1));

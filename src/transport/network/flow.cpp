@@ -56,20 +56,19 @@ bool Outlet::has_to_acknowledge() const {
 
 void Outlet::note_unanswered() {
   for (Flow* const flow : needs_ack)
-    if (flow->expects_answer()) flow->answers_.note_missed();
+    if (flow->expects_answer()) flow->answers_.note_none();
 }
 
-void Outlet::send_held() {
+void Outlet::send_delayed() {
   for (Flow* const flow : open) {
-    if (flow->delayed_since_ == FollowUps::Clock::time_point{}) continue;
-    if (now() - flow->delayed_since_ < kDelayLimit) continue;
-    flow->delayed_for_->note_none();
+    if (!flow->has_delayed() || now() - flow->delayed_since_ < kDelayLimit) continue;
+    flow->delayed_for_->note_wrong_guess();
     flow->send_open();
   }
 }
 
 void Flow::add(const Record& record, const void* data, SendPolicy policy) {
-  if (has_to_carry_fence(record.kind)) [[unlikely]]
+  if (take_fence_for(record.kind)) [[unlikely]]
     return add(after_fence(record), data, policy);
   const std::size_t bytes = packed_bytes(record);
   Parcel& parcel = open_for(bytes);
@@ -79,24 +78,24 @@ void Flow::add(const Record& record, const void* data, SendPolicy policy) {
   if (is_counted(record.kind)) parcel.head.flags |= kCounted;
   if (!leaves_now(policy, is_counted(record.kind))) return;
   send_open();
-  if (!follow_ups_.is_open() && !quiets_.is_open()) return;
+  if (!follow_ups_.awaits_second() && !quiets_.awaits_second()) return;
   const auto now = outlet_.now();
-  follow_ups_.note_left(now);
-  quiets_.note_left(now);
+  follow_ups_.note_first_sent(now);
+  quiets_.note_first_sent(now);
 }
 
-bool Flow::has_to_carry_fence(RecordKind kind) {
+bool Flow::take_fence_for(RecordKind kind) {
   const std::uint64_t fences = outlet_.fences.load(std::memory_order_relaxed);
-  if (fences == fences_told_ || !touches_memory(kind)) return false;
-  fences_told_ = fences;
+  if (fences == fences_carried_ || !touches_memory(kind)) return false;
+  fences_carried_ = fences;
   return true;
 }
 
 bool Flow::leaves_now(SendPolicy policy, bool is_counted) {
   if (policy == SendPolicy::with_others) return false;
-  if (quiets_.is_open()) quiets_.note_missed();
-  if (policy != SendPolicy::when_followed && follow_ups_.is_open())
-    follow_ups_.note_other(outlet_.now());
+  if (quiets_.awaits_second()) quiets_.note_none();
+  if (policy != SendPolicy::when_followed && follow_ups_.awaits_second())
+    follow_ups_.note_second(outlet_.now());
   if (policy == SendPolicy::at_once) return true;
   if (policy == SendPolicy::when_followed) return !delay_for(follow_ups_) && are_few_under_way();
   return are_few_under_way() && !(is_counted && delay_for(quiets_));
@@ -106,13 +105,13 @@ bool Flow::are_few_under_way() const {
   return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_ < kFewUnderWay;
 }
 
-// Delays one record at most. The next one takes it along, so of many in a row the first ones leave
-// while the program makes others.
+// Delays only one record of the open parcel. The next record sends both, so the first ones of many
+// leave while the program makes others.
 bool Flow::delay_for(FollowUps& expected) {
   const auto now = outlet_.now();
-  expected.note_put(now);
-  const bool is_first = delayed_since_ == FollowUps::Clock::time_point{};
-  if (!are_few_under_way() || !is_first || !outlet_.has_napping_thread || !expected.are_expected())
+  expected.note_first(now);
+  if (has_delayed() || !are_few_under_way() || !outlet_.has_napping_thread ||
+      !expected.expects_second())
     return false;
   delayed_since_ = now;
   delayed_for_ = &expected;
@@ -127,7 +126,7 @@ Parcel& Flow::open_for(std::size_t bytes) {
 }
 
 void Flow::send_lone(const Record& record, const void* data, std::atomic<std::size_t>* under_way) {
-  if (has_to_carry_fence(record.kind)) [[unlikely]]
+  if (take_fence_for(record.kind)) [[unlikely]]
     return send_lone(after_fence(record), data, under_way);
   send_open();
   Parcel& parcel = outlet_.parcels.take_without_room();
@@ -157,10 +156,10 @@ void Flow::send_open(std::uint8_t flags) {
 }
 
 void Flow::send_asking() {
-  if (follow_ups_.is_open() || quiets_.is_open()) {
+  if (follow_ups_.awaits_second() || quiets_.awaits_second()) {
     const auto now = outlet_.now();
-    follow_ups_.note_other(now);
-    quiets_.note_other(now);
+    follow_ups_.note_second(now);
+    quiets_.note_second(now);
   }
   send_open(kAsks);
 }
@@ -208,7 +207,7 @@ void Flow::post(Parcel& parcel, bool introduces) {
   head.acknowledged = n_reported_executed_ = n_executed_;
   if (head.flags & kCounted) {
     ++n_sent_;
-    if (answers_.is_open()) answers_.note_other(outlet_.now());
+    if (answers_.awaits_second()) answers_.note_second(outlet_.now());
   }
   if (head.flags & kAsks) n_asked_ = n_sent_;
   parcel.flow = this;
@@ -247,8 +246,8 @@ void Flow::note_answered(std::size_t bytes) {
 }
 
 void Flow::note_signal() {
-  if (answers_.is_open()) answers_.note_missed();
-  answers_.note_put(outlet_.now());
+  if (answers_.awaits_second()) answers_.note_none();
+  answers_.note_first(outlet_.now());
 }
 
 void Flow::note_executed() {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records that go in order from this PE to one other process. A flow has those that wait to
-// leave together. It counts the parcels that were sent and acknowledged, and those from the other
-// process that were executed here.
+// A flow sends the records of this PE to one other process, in order. It keeps those that wait to
+// leave together, and counts the parcels of both directions.
 // Invariant: a waiting record leaves when its parcel is full, when the other process acknowledges
-// or answers something, or when a thread waits. So it waits for a round trip at most. A delayed
-// record, which another most likely follows, leaves at the latest after a nap of the network's
-// thread. Under the transport's lock; never waits.
+// or answers something, or when a thread waits. So it waits for a round trip at most. A record that
+// is delayed for a likely next one leaves after a nap of the network's thread at the latest.
+// Callers hold the transport's lock. No function waits.
 #ifndef MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_FLOW_HPP_
 
@@ -35,13 +34,13 @@ struct Parcel {
   Flow* flow = nullptr;
   std::unique_ptr<std::byte[]> room;  // the records of the body; null: `lent` is the body
   std::size_t used = 0;               // bytes of the body
-  std::size_t skipped = 0;            // bytes before the body in `room`: a record moved to the head
-  const void* lent = nullptr;         // the data of the head's record, in memory of its sender
+  std::size_t skipped = 0;            // bytes in `room` before the body (move_record_to_head())
+  const void* lent = nullptr;         // the data of the head's record, where its sender has it
   std::atomic<std::size_t>* under_way = nullptr;  // counted down when the wire has sent the parcel
 
   const void* body() const { return room ? room.get() + skipped : lent; }
-  // The head has a copy of the only record in `room`, so the body is just its data. This saves
-  // bytes, and without data also a buffer for the kernel to gather.
+  // Leaves out of the body the only record in `room`, of which the head has a copy. The parcel
+  // becomes shorter, and without data it has no body that the system must gather.
   void move_record_to_head() {
     skipped = record_bytes(head.lone.kind);
     used = data_bytes(head.lone);
@@ -78,45 +77,47 @@ class ParcelStore {
   Free with_room_, without_room_;
 };
 
-// Guesses from the past whether something follows a put at once, such as the flag that announces
-// the data, or a quiet. If so, the put is delayed and shares the parcel of what follows. After a
-// wrong guess twice as many puts in a row must be followed before the next guess.
+// Guesses from the past whether a second operation follows a first one at once: after a put, for
+// example, the flag that announces its data, or a quiet. If so, the first one is delayed and shares
+// the second one's parcel. After a wrong guess, twice as many first ones in a row must have a
+// second before the next guess.
 class FollowUps {
  public:
   using Clock = std::chrono::steady_clock;
   // Longer than a program needs to call a fence and another put, after the first put was sent.
   static constexpr auto kSoon = std::chrono::microseconds(20);
 
-  void note_put(Clock::time_point now) {
-    note_other(now);
-    put_at_ = now;
+  void note_first(Clock::time_point now) {
+    note_second(now);
+    first_at_ = now;
   }
-  // The put has been sent, which may have taken long, so the time starts again.
-  void note_left(Clock::time_point now) {
-    if (is_open()) put_at_ = now;
+  // Sending the first one may have taken long, so the time starts again.
+  void note_first_sent(Clock::time_point now) {
+    if (awaits_second()) first_at_ = now;
   }
-  void note_other(Clock::time_point now) {
-    if (!is_open()) return;
-    in_a_row_ = now - put_at_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
-    put_at_ = {};
+  // Notes an operation that may be the second one. It is not if it comes late.
+  void note_second(Clock::time_point now) {
+    if (!awaits_second()) return;
+    in_a_row_ = now - first_at_ <= kSoon ? std::min(in_a_row_ + 1, needed_) : 0;
+    first_at_ = {};
   }
-  // Notes that something else than the expected operation has followed.
-  void note_missed() {
-    in_a_row_ = 0;
-    put_at_ = {};
-  }
-  // Nothing has followed the last put yet.
-  bool is_open() const { return put_at_ != Clock::time_point{}; }
-  bool are_expected() const { return in_a_row_ >= needed_; }
-  // Notes that the expected operation has not come.
+  // Notes an operation that is not the second one.
   void note_none() {
-    note_missed();
+    in_a_row_ = 0;
+    first_at_ = {};
+  }
+  // No operation has come since the last first one.
+  bool awaits_second() const { return first_at_ != Clock::time_point{}; }
+  bool expects_second() const { return in_a_row_ >= needed_; }
+  // Notes that the first one was delayed, and no operation has come.
+  void note_wrong_guess() {
+    note_none();
     needed_ = std::min(needed_ * 2, kMostNeeded);
   }
 
  private:
   static constexpr int kMostNeeded = 1024;
-  Clock::time_point put_at_{};  // when the last put was, if nothing has followed it; else 0
+  Clock::time_point first_at_{};  // of the last first one, until another operation comes; else 0
   int in_a_row_ = 0, needed_ = 4;
 };
 
@@ -134,7 +135,7 @@ struct Outlet {
   std::vector<int> pe_of_peer;   // by the wire's number of the peer
   std::atomic<std::uint64_t> parcels_sent{0};
   std::atomic<std::uint64_t> fences{0};  // calls of order() so far, by all threads
-  // A thread calls send_held() within a millisecond, so records may be delayed.
+  // A thread calls send_delayed() within a millisecond, so records may be delayed.
   bool has_napping_thread = false;
   FollowUps::Clock::time_point (*now)() = FollowUps::Clock::now;
 
@@ -148,7 +149,7 @@ struct Outlet {
   // re-arm the guess: a hit saves a third of what a miss costs.
   void note_unanswered();
   // Sends the records that have been delayed for too long.
-  void send_held();
+  void send_delayed();
 };
 
 // How much a flow had been given at some moment, for Flow::is_done().
@@ -160,16 +161,18 @@ struct Issued {
 // - at_once: in add().
 // - when_few_are_under_way: in add() if few parcels and requests are under way; else with a later
 //   record. Delayed if it changes memory and a quiet most likely follows.
-// - when_followed: the same, but delayed if another operation most likely follows.
+// - when_followed: the same, but delayed if any other operation most likely follows.
 // - with_others: when the caller calls send_open().
 enum class SendPolicy { at_once, when_few_are_under_way, when_followed, with_others };
 
-// Limits how far a PE's messages in a team's collectives may be ahead of the receiver. Each slot
-// has its own, so a thread that is late to receive does not delay the messages of other threads'
-// teams. All fields are sums of message costs (kMessageCost).
+// Limits how far a PE's messages in a team's collectives may be ahead of the receiver. Each team's
+// slot has its own, so a thread that is late to receive does not delay the messages of other
+// threads' teams. All fields are sums of message costs (kMessageCost).
 struct Allowance {
-  std::uint64_t sent = 0, confirmed = 0;     // to the other PE; received there, as it has reported
-  std::uint64_t received = 0, reported = 0;  // from the other PE; as this PE has reported
+  std::uint64_t sent = 0;       // to the other PE
+  std::uint64_t confirmed = 0;  // of these, as many as the other PE has reported as received
+  std::uint64_t received = 0;   // from the other PE
+  std::uint64_t reported = 0;   // of these, as many as this PE has reported as received
 };
 
 class Flow {
@@ -188,12 +191,13 @@ class Flow {
   // Sends the records that wait to leave. `flags`: kAsks, or 0.
   void send_open(std::uint8_t flags = 0);
   // Called when a quiet begins: sends the waiting records, and asks for an acknowledgement with
-  // them.
+  // them. Without any it does not ask: an idle receiver acknowledges soon, and ask() can follow.
   void send_asking();
   // Asks for an acknowledgement of all that has been sent, unless this was asked already.
   void ask();
   // Acknowledges what was executed here, unless that was acknowledged already.
   void acknowledge();
+  // Sends the last message of the transport's `opening`, counted from 1.
   void say_bye(std::uint64_t opening);
 
   // Parcels that the wire has not sent yet.
@@ -225,23 +229,24 @@ class Flow {
   // A signal for a kernel has come. A kernel usually answers within microseconds or never, so
   // FollowUps learns from earlier signals which it is.
   void note_signal();
-  bool expects_answer() const { return answers_.is_open() && answers_.are_expected(); }
+  bool expects_answer() const { return answers_.awaits_second() && answers_.expects_second(); }
 
   // The wire's number for the other process; -1: none yet.
   int peer() const { return peer_; }
   void use_peer(int peer) { peer_ = peer; }
   Allowance& allowance(int slot) { return allowances_[slot]; }
   bool has_introduced_itself = false;
-  bool has_said_bye = false;  // its last message ends this opening of the transport
+  bool has_said_bye = false;  // the other process, by the bye of this opening of the transport
 
  private:
-  // True if this record touches memory and must carry follows_fence: no such record has been sent
-  // since the last order(). Notes that it does.
-  bool has_to_carry_fence(RecordKind kind);
+  // True for the first record that touches memory after an order(): the caller makes it carry
+  // follows_fence, and later records need not.
+  bool take_fence_for(RecordKind kind);
   bool are_few_under_way() const;
   // The open parcel, after making sure that it has room for `bytes` more.
   Parcel& open_for(std::size_t bytes);
   bool leaves_now(SendPolicy policy, bool is_counted);
+  bool has_delayed() const { return delayed_since_ != FollowUps::Clock::time_point{}; }
   // Notes a record that may be followed. If it most likely will be, delays it and returns true.
   bool delay_for(FollowUps& expected);
   void greet();
@@ -253,13 +258,13 @@ class Flow {
   int peer_ = -1;
   bool has_greeted_ = false;
   Parcel* open_ = nullptr;
-  bool has_answers_ = false;       // in the open parcel
-  std::uint64_t fences_told_ = 0;  // outlet_.fences, as records have carried it so far
-  FollowUps follow_ups_;           // something follows a put of more than a flag
-  FollowUps quiets_;               // a quiet follows a flag or an atomic
-  FollowUps answers_;              // a kernel's answer follows a signal
+  bool has_answers_ = false;          // in the open parcel
+  std::uint64_t fences_carried_ = 0;  // outlet_.fences when a record last carried follows_fence
+  FollowUps follow_ups_;              // something follows a put of more than a flag
+  FollowUps quiets_;                  // a quiet follows a flag or an atomic
+  FollowUps answers_;                 // a kernel's answer follows a signal
   FollowUps* delayed_for_ = nullptr;
-  FollowUps::Clock::time_point delayed_since_{};  // since when open_ is delayed; 0: it is not
+  FollowUps::Clock::time_point delayed_since_{};  // of the delayed record in open_; 0: none
   bool is_listed_open_ = false, is_listed_needs_ack_ = false;
   std::size_t n_leaving_ = 0;
   std::uint64_t n_sent_ = 0, n_acknowledged_ = 0, n_asked_ = 0;  // counted parcels

@@ -109,11 +109,11 @@ void NetworkTransport::reopen() {
              state.outlet.has_napping_thread = naps;
              if (!naps) state.outlet.send_open();
            },
-       .send_held =
+       .send_delayed =
            [&state] {
              // A thread that has the lock sends delayed records itself.
              const Lock lock(state.mutex, std::try_to_lock);
-             if (lock) state.outlet.send_held();
+             if (lock) state.outlet.send_delayed();
            }});
 }
 

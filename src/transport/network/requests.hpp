@@ -2,7 +2,7 @@
 //
 // The unanswered requests (gets, fetching atomics and questions), by number.
 // Invariant: a number is used once, so an answer that no request waits for is recognized. No
-// address travels. Under the transport's lock, except for the thread that waits for `missing`.
+// address travels. Callers hold the transport's lock; a thread that waits for `missing` need not.
 #ifndef MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_REQUESTS_HPP_
 
@@ -13,8 +13,8 @@
 
 namespace meshmem::network {
 
-// The purpose of a request. Answers for memory come in the order of the requests, so quiet only
-// counts them. The answer to a question may overtake them, so it does not count.
+// The purpose of a request. Answers with data of a PE's memory come in the order of the requests,
+// so quiet only counts them. The answer to a question may overtake them, so it does not count.
 enum class Asks : bool { for_memory, a_question };
 
 class Requests {

@@ -107,7 +107,7 @@ void ProgressThread::nap_while_others_poll() {
   for (microseconds nap = kShortestNap; !stops_; nap = std::min(nap * 2, kLongestNap)) {
     std::this_thread::sleep_for(nap);
     work_.check_losses();
-    work_.send_held();
+    work_.send_delayed();
     if (!others_have_polled(std::max(kLongestBetweenPolls, nap / kPollsInNap))) return;
   }
 }

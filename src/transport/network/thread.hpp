@@ -26,9 +26,9 @@ class ProgressThread {
     // When other threads polled last; in the future while they poll.
     std::function<Clock::time_point()> polled_at;
     std::function<void()> check_losses;  // called after each sleep and each nap
-    // true: the thread naps from now on, and calls send_held() after each nap. false: no longer.
+    // true: the thread naps from now on, and calls send_delayed() after each nap. false: no longer.
     std::function<void(bool naps)> set_napping;
-    std::function<void()> send_held;
+    std::function<void()> send_delayed;
   };
   ~ProgressThread() { stop(); }
   void start(Work work);
