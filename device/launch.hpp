@@ -50,8 +50,8 @@ hipError_t launch_atomic(AtomicOp op, ElemType type, void* there, Scalar operand
                          void* fetched, hipStream_t stream);
 
 // Operations that other nodes ask for: atomics of 4 or 8 bytes, and stores (op set) of 1, 2, 4 or
-// 8. They are executed one after the other, each after all that those before it have stored. `all`
-// is memory that the device reaches.
+// 8. The kernel executes them one after the other, and each sees what those before it have stored.
+// The device must reach the memory `all`.
 struct Operation {
   void* there;
   std::uint64_t operand;
@@ -74,10 +74,14 @@ hipError_t launch_wait_until(const void* ivar, ElemType type, int cmp, Scalar va
 
 hipError_t launch_quiet(hipStream_t stream);
 
-// Hands the proxy a command, on a PE that has a proxy. The stream goes on when the command has been
-// issued, its source may be used again, or it is done. `answered` is for collectives, which are a
-// quiet too.
-enum class ProxyEnd { issued, source_is_free, done, answered };
+// When the stream goes on after a command to the proxy.
+enum class ProxyEnd {
+  issued,          // at once, when the command is in the ring
+  source_is_free,  // when the program may change the source
+  done,            // when the command is done at its target
+  answered,        // when a collective has ended; a quiet comes before it
+};
+// Hands the proxy a command. This PE must have a proxy.
 hipError_t launch_proxy_command(const ProxyCommand& command, ProxyEnd end, hipStream_t stream);
 
 // Collectives of a team. A sync is also a quiet, and so a barrier.

@@ -18,9 +18,9 @@
 #else
 #define MESHMEM_DEVICE_COLD __device__ __attribute__((noinline, cold, unused)) static
 #endif
-// For a function that nvcc shall not inline, since it would put pages of code into every caller;
-// takes its arguments by value. Other compilers inline it: the check of AMD's instructions follows
-// no calls.
+// For a function that nvcc shall not inline, since it would put pages of code into every caller.
+// Such a function takes its arguments by value, so that the caller's need not lie in memory. Other
+// compilers inline it: the check of AMD's instructions follows no calls.
 #if defined(__CUDACC__)
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE_COLD
 #else
@@ -50,8 +50,9 @@
 #endif
 
 // Whether kernels look for mistakes of their callers, and print them: `oshhip --check`, or
-// -DMESHMEM_KERNEL_CHECKS. Functions that do so have other names for a linker, so that files of
-// both kinds can be in one program. In code for GPUs each file has its own.
+// -DMESHMEM_KERNEL_CHECKS. On processors the functions with checks have other names for the linker,
+// so that one program can have files with and without them. Code for GPUs needs no other names,
+// since each file has its own functions.
 #if !defined(MESHMEM_KERNEL_CHECKS)
 #define MESHMEM_KERNEL_CHECKS 0
 #endif

@@ -42,7 +42,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool is_idle();
   bool has_done(std::uint64_t number);
   void wait(std::uint64_t number);
-  hipError_t take_error();
+  hipError_t take_error();  // returns and forgets the first error of its operations
 
   std::shared_ptr<Capture> capture;  // guarded by Streams::mutex
 
@@ -59,7 +59,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::mutex mutex_;
   std::condition_variable submitted_, done_;
   std::deque<Task> tasks_;
-  std::uint64_t last_ = 0, completed_ = 0;
+  std::uint64_t last_ = 0, completed_ = 0;  // numbers of operations, counted from 1
   bool has_worker_ = false;
   hipError_t error_ = hipSuccess;
 };

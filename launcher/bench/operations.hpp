@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of operations, for the host and for streams; and all-reduces of every type, which
-// kernels do not have. Invariant: the table has the order of rows.def, as has that of the kernels.
+// The table of operations, as the host calls them and as it puts them on streams. A second table
+// has the all-reduces of every type, which the benchmark does not call from kernels.
+// Invariant: the table of operations and that of kernels (kernels.cpp) have the order of rows.def.
 #ifndef MESHMEM_BENCH_OPERATIONS_HPP_
 #define MESHMEM_BENCH_OPERATIONS_HPP_
 
@@ -23,12 +24,12 @@ struct Operation {
   int window;
   void (*on_host)(const At& at, const Rounds& rounds);                        // or null
   void (*on_stream)(const At& at, const Rounds& rounds, hipStream_t stream);  // or null
-  std::string_view type{}, op{};  // of an all-reduce that has all; else empty
+  std::string_view type{}, op{};  // set in the table of all-reduces only
 
   bool is_typed() const { return !type.empty(); }
   bool has_sizes() const { return size == Size::bytes || size == Size::elems; }
-  bool has(Caller caller) const;
-  int number() const;  // the index of its row in the table
+  bool has(Caller caller) const;  // whether this caller can call it
+  int number() const;             // the index of its row in the table
 };
 
 const std::vector<Operation>& operations();

@@ -4,7 +4,7 @@
 // arena has one TeamArea for each PE and slot of a team. Used by collectives/.
 // Invariant: only the owning PE writes an area (except the two words of the counting barrier, the
 // dissemination flags and `accused`). Epochs only grow, also when a later team uses a slot.
-// `count`, `accused` and `said` hold other numbers.
+// The numbers in `count`, `accused` and `said` are no epochs.
 #ifndef MESHMEM_CORE_TEAM_AREA_HPP_
 #define MESHMEM_CORE_TEAM_AREA_HPP_
 
@@ -25,18 +25,21 @@ struct alignas(kCacheLine) Line {
 };
 inline constexpr std::size_t kLinePayload = sizeof(Line::payload);
 
-inline constexpr int kOneLineSlots = 64;               // messages of one line under way in a team
-inline constexpr int kLineSlots = 16;                  // of several lines
-inline constexpr int kMessageLines = 20;               // of one message at most
-inline constexpr int kStageSlots = 2;                  // messages in a stage under way
-inline constexpr std::size_t kStageBytes = 64 * 1024;  // each
+// How many messages of a member may be under way in a team: of one line, of several lines, and in
+// the stage.
+inline constexpr int kOneLineSlots = 64;
+inline constexpr int kLineSlots = 16;
+inline constexpr int kStageSlots = 2;
+inline constexpr int kMessageLines = 20;               // of a message of several lines, at most
+inline constexpr std::size_t kStageBytes = 64 * 1024;  // of a message in the stage, at most
 // Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
-// Of recursive doubling and dissemination, for up to 2^18 PEs. Recursive doubling takes two rounds
-// more than log2 n: PEs beyond a power of two hand in their data before, and get the result behind.
+// The rounds of recursive doubling and of dissemination, for up to 2^18 PEs. Recursive doubling
+// takes two rounds more than log2 n: PEs beyond a power of two hand in their data before, and get
+// the result behind.
 inline constexpr int kMaxRounds = 20;
-inline constexpr int kMaxTeams = 2048;  // alive at once in a PE: slots
+inline constexpr int kMaxTeams = 2048;  // of a PE at the same time: each has a slot
 // The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask
 // the host for, on the same teams.
 inline constexpr int kTeamAreas = 2 * kMaxTeams;
@@ -56,9 +59,9 @@ struct TeamArea {
   Line release;  // likewise: the last operation whose last PE has arrived
   Line round[kStageSlots][kMaxRounds];              // recursive doubling
   Line meet[2][kMaxRounds];                         // dissemination barrier: written by the partner
-  Line first_lines[kOneLineSlots];                  // messages in lines: the first line of each
+  Line first_lines[kOneLineSlots];                  // the first line of each message in lines
   Line filled[kStageSlots];                         // says that stage[] is filled
-  Line other_lines[kLineSlots][kMessageLines - 1];  // and their other lines
+  Line other_lines[kLineSlots][kMessageLines - 1];  // the other lines of messages in lines
   Line accused;                       // in the area of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];

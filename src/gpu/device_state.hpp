@@ -2,9 +2,9 @@
 //
 // Makes and keeps current what kernels know of the job: the State that all modules get, and the
 // tables in device memory that it points to.
-// Invariant: a team's flags in this PE's sync slab are at the first epoch, and its rows have no
-// packets. That is so before any member can be told that the team is there. Nothing here allocates
-// after open(). Opened by Devices; used by Runtime and by all who launch kernels of a team.
+// Invariant: before any member learns that a team is there, the team's flags in this PE's sync slab
+// are at the first epoch, and its rows have no packets. Nothing here allocates after open(). Opened
+// by Devices; used by Runtime and by all code that launches kernels of a team.
 #ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
 #define MESHMEM_GPU_DEVICE_STATE_HPP_
 
@@ -46,7 +46,7 @@ class DeviceState {
   device::TeamHandle kernel_handle(int slot, int me, std::span<const int> pes) const;
   // The registered buffers are now those of device_segments().
   void update_buffers();
-  // Sets up to how many bytes users' kernels reduce by one shot and by two shots.
+  // Sets the most bytes that users' kernels reduce in one shot, and the most in two.
   void limit_reductions(const device::KernelReduceLimits& limits);
   // The ring by which kernels reach far PEs. Called before publish().
   void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }
@@ -77,7 +77,7 @@ class DeviceState {
   std::byte* tables_ = nullptr;
   device::TeamView* views_ = nullptr;  // by slot
   int* team_pes_ = nullptr;            // n_pes of each slot
-  std::byte** far_ = nullptr;          // n_pes of each of the three segments
+  std::byte** far_ = nullptr;          // far_copy of the three segments: n_pes addresses each
   device::RegisteredBuffer* buffers_ = nullptr;
   std::byte** buffer_copies_ = nullptr;  // n_pes of each buffer
 };

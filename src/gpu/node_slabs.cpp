@@ -19,6 +19,11 @@
 
 namespace meshmem {
 
+// The bytes of the file that belong to one PE.
+static std::size_t stride_of(std::size_t heap, std::size_t sync) {
+  return heap + round_up(sync, kRegionAlignment);
+}
+
 // PE 0 makes the file and says where it is.
 std::optional<std::string> DeviceMemory::offer_file_for(std::size_t bytes, int* file) {
   *file = try_make_shared_file("meshmem-device-memory", bytes);
@@ -35,7 +40,7 @@ std::optional<std::string> DeviceMemory::offer_file_for(std::size_t bytes, int* 
 
 std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap, std::size_t sync) {
   const auto n = static_cast<std::size_t>(peers_.n);
-  const std::size_t stride = heap + round_up(sync, kRegionAlignment);
+  const std::size_t stride = stride_of(heap, sync);
   const auto me = static_cast<std::size_t>(peers_.me);
   std::byte* base = map_shared_file(file, n * stride, me * stride, wanted_heap_alignment(heap));
   if (!base)
@@ -44,6 +49,7 @@ std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap,
         "MESHMEM_DEVICE_HEAP_SIZE to less or raise `ulimit -v`",
         n * stride >> 20, n, errno_text());
   for (std::size_t pe = 0; pe < n; ++pe) {
+    // A device that this process does not see counts as its own.
     const int theirs = local_number_of(peers_.offer(static_cast<int>(pe)).bus_id);
     const int device = theirs < 0 ? device_ : theirs;
     data_.copies.push_back(base + pe * stride);
@@ -62,7 +68,7 @@ std::optional<std::string> DeviceMemory::place_slabs(int file, std::size_t heap,
 
 void DeviceMemory::share_slabs() {
   const std::size_t heap = heap_bytes_, sync = sync_bytes();
-  const std::size_t stride = heap + round_up(sync, kRegionAlignment);
+  const std::size_t stride = stride_of(heap, sync);
   std::optional<std::string> failure = differing_wish();
   if (!failure && heap > mine().free_bytes)
     failure = fmt::format(

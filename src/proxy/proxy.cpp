@@ -27,15 +27,15 @@ using std::chrono::milliseconds;
 
 // The most commands that are taken before results and tickets are published.
 constexpr int kMostAtOnce = 256;
-// will_progress() is called once for this many commands, so every few microseconds. With longer
-// pauses the network's own thread would take in messages. Both would compete for the transport's
-// lock, which costs 1 to 3 us for each command.
-constexpr int kCommandsPerSign = 16;
+// Tells the transport once for this many commands, so every few microseconds, that this thread will
+// make progress. With longer pauses the network's own thread would take in messages. Both would
+// compete for the transport's lock, which costs 1 to 3 us for each command.
+constexpr int kCommandsPerWillProgress = 16;
 // A mark sends the records that wait to be combined. With few marks under way, many are combined.
 constexpr std::size_t kMostMarks = 2;
 
-// How long after the last command the thread polls without naps, and then with short naps.
-constexpr milliseconds kPolls{2}, kNapsShort{1000};
+// Until how long after the last command the thread polls without naps, and then with short naps.
+constexpr milliseconds kTimeOfPolls{2}, kTimeOfShortNaps{1000};
 constexpr microseconds kShortNap{50}, kLongNap{1000};
 constexpr microseconds kPausesBesideCollectives{20};
 
@@ -129,7 +129,8 @@ void Proxy::stop() {
   thread_.join();
 }
 
-// A thread that finds the proxy awake also finds that quiet asks it: another may just be waking it.
+// Sets is_awake_ last: a thread that finds it set, while another one is still waking the proxy, can
+// rely on a quiet that waits for the proxy.
 void Proxy::wake() {
   if (is_awake_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(waking_);
@@ -158,7 +159,7 @@ void Proxy::abandon() {
 void Proxy::run() {
   pthread_setname_np(pthread_self(), "meshmem proxy");
   is_awake_.wait(false, std::memory_order_acquire);
-  last_work_ = Clock::now() - kNapsShort;
+  last_work_ = Clock::now() - kTimeOfShortNaps;  // until the first command, naps are long
   while (!is_abandoned_.load(std::memory_order_acquire)) {
     if (serve()) {
       last_work_ = Clock::now();
@@ -185,12 +186,12 @@ bool Proxy::serve() {
 void Proxy::nap() {
   const auto idle = Clock::now() - last_work_;
   const bool has_core = wait_policy.polls > 1;
-  if (!marks_.empty() || idle < (has_core ? kPolls : microseconds(200))) {
+  if (!marks_.empty() || idle < (has_core ? kTimeOfPolls : microseconds(200))) {
     if (marks_.empty()) make_progress();  // CompletionMark::is_done() has done it
     // Kernels that are threads of this process need cores too.
     return has_core && !kDevicesAreProcessors && idle < microseconds(20) ? relax() : yield_core();
   }
-  std::this_thread::sleep_for(idle < kNapsShort ? kShortNap : kLongNap);
+  std::this_thread::sleep_for(idle < kTimeOfShortNaps ? kShortNap : kLongNap);
 }
 
 // Less often while other threads run collectives. They take in messages too, and would wait for the
@@ -223,7 +224,7 @@ bool Proxy::take_commands() {
   ProxyCommand command;
   int n = 0;
   for (; n < kMostAtOnce && reader_->try_take(&command); ++n) {
-    if (n % kCommandsPerSign == 0) transport()->will_progress();
+    if (n % kCommandsPerWillProgress == 0) transport()->will_progress();
     execute(command);
     reader_->note_consumed();
   }

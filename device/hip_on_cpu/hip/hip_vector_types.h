@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's vectors of 1 to 4 numbers (int2, float4 and so on) and make_float4() and its like.
+// HIP's vectors of 1 to 4 numbers (int2, float4 and so on), and the functions that make them, such
+// as make_float4().
 // Invariant: size and alignment are those of AMD's headers: vectors of 3 are aligned as their
 // numbers, all others as a whole. Operators work on each number; two vectors are equal if all of
 // their numbers are. Included by hip_runtime.h, and by programs.
@@ -47,7 +48,7 @@ struct alignas(rank == 3 ? alignof(T) : rank * sizeof(T)) HIP_vector_type
   using value_type = T;
 
   HIP_vector_type() = default;
-  // All numbers are this one.
+  // Repeats one number.
   template <typename U, typename = std::enable_if_t<std::is_convertible<U, T>::value>>
   explicit constexpr HIP_vector_type(U value) : hip_on_cpu::VectorMembers<T, rank>{} {
     for (unsigned i = 0; i < rank; ++i) (*this)[i] = static_cast<T>(value);
@@ -60,6 +61,7 @@ struct alignas(rank == 3 ? alignof(T) : rank * sizeof(T)) HIP_vector_type
   constexpr const T& operator[](unsigned i) const { return this->*HIP_vector_type::kEach[i]; }
 };
 
+// The beginnings of templates below: of a function of vectors, and of a vector and a number.
 #define HIP_ON_CPU_VECTOR HIP_vector_type<T, rank>
 #define HIP_ON_CPU_OF_NUMBERS(is_allowed) \
   template <typename T, unsigned rank, typename = std::enable_if_t<hip_on_cpu::is_allowed<T>>>
@@ -102,7 +104,7 @@ HIP_ON_CPU_VECTOR_OPERATOR(<<, is_whole_number)
 HIP_ON_CPU_VECTOR_OPERATOR(>>, is_whole_number)
 #undef HIP_ON_CPU_VECTOR_OPERATOR
 
-// `++a`, `a++` and their like.
+// `++a`, `a++`, `--a` and `a--`.
 #define HIP_ON_CPU_VECTOR_STEP(op, by)                                 \
   template <typename T, unsigned rank>                                 \
   constexpr HIP_ON_CPU_VECTOR& operator op(HIP_ON_CPU_VECTOR& a) {     \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks of a collective on a stream, and its launch.
-// Invariant: a captured call is compared neither now nor when it is replayed: other calls may come
-// between.
+// Invariant: MESHMEM_CHECK=1 does not compare captured calls with those of other PEs. When a graph
+// replays them, other calls may have come between.
 #include "collectives/device/on_stream.hpp"
 
 #include <algorithm>
@@ -42,12 +42,13 @@ void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call)
   } else if (buffers.dest_bytes > 0) {
     use_buffer(memory, team, call.dest, buffers.dest_bytes);
   }
+  // Device memory has the lengths of an alltoallv's blocks, so only the first byte is checked.
   if (call.kind == CollectiveKind::alltoallv && call.source)
     use_buffer(memory, team, call.source, 1);
   if (buffers.source_bytes > 0) use_buffer(memory, team, call.source, buffers.source_bytes);
 }
 
-// For a team over several nodes: a kernel asks the host for it, which runs the algorithms between
+// For a team over several nodes: a kernel on the stream asks the host to run the collective between
 // nodes.
 hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t stream) {
   require_proxy(team.routine());

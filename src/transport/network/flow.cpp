@@ -40,18 +40,16 @@ bool Outlet::acknowledge_all() {
   bool any = false;
   for (Flow* const flow : needs_ack) {
     flow->is_listed_needs_ack_ = false;
-    if (flow->n_executed_ == flow->n_reported_executed_) continue;
+    any = any || flow->has_to_acknowledge();
     flow->acknowledge();
-    any = true;
   }
   needs_ack.clear();
   return any;
 }
 
 bool Outlet::has_to_acknowledge() const {
-  return std::any_of(needs_ack.begin(), needs_ack.end(), [](const Flow* flow) {
-    return flow->n_executed_ != flow->n_reported_executed_;
-  });
+  return std::any_of(needs_ack.begin(), needs_ack.end(),
+                     [](const Flow* flow) { return flow->has_to_acknowledge(); });
 }
 
 void Outlet::note_unanswered() {
@@ -173,7 +171,7 @@ void Flow::ask() {
 }
 
 void Flow::acknowledge() {
-  if (n_executed_ != n_reported_executed_) post(outlet_.parcels.take_without_room());
+  if (has_to_acknowledge()) post(outlet_.parcels.take_without_room());
 }
 
 void Flow::say_bye(std::uint64_t opening) {
@@ -219,7 +217,7 @@ void Flow::post(Parcel& parcel, bool introduces) {
 
 void Flow::left(void* argument) {
   Parcel& parcel = *static_cast<Parcel*>(argument);
-  parcel.flow->note_left();
+  --parcel.flow->n_leaving_;
   std::atomic<std::size_t>* const under_way = parcel.under_way;
   parcel.flow->outlet_.parcels.give_back(parcel);
   // Release: the wire's reads of the data happen before its owner changes it.

@@ -195,14 +195,14 @@ class Flow {
   void send_asking();
   // Asks for an acknowledgement of all that has been sent, unless this was asked already.
   void ask();
-  // Acknowledges what was executed here, unless that was acknowledged already.
-  void acknowledge();
+  // True if parcels have been executed here since the last acknowledgement.
+  bool has_to_acknowledge() const { return n_executed_ != n_reported_executed_; }
+  void acknowledge();  // if it has to
   // Sends the last message of the transport's `opening`, counted from 1.
   void say_bye(std::uint64_t opening);
 
   // Parcels that the wire has not sent yet.
   std::size_t n_leaving() const { return n_leaving_; }
-  void note_left() { --n_leaving_; }
 
   Issued issued() const { return {n_sent_, n_requested_, n_lent_}; }
   bool is_done(const Issued& issued) const {
