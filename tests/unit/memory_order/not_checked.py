@@ -6,7 +6,7 @@ ORDERS = {
     "src/api/teams.cpp": 1,
     "src/base/machine/copy_bytes.hpp": 1,
     "src/base/status/slow_ways.cpp": 1,
-    "src/base/status/status_table.cpp": 6,
+    "src/base/status/status_table.cpp": 7,
     "src/base/waiting/wait.cpp": 1,
     "src/base/waiting/wait.hpp": 1,
     "src/collectives/policy/reduce_policy.cpp": 3,
