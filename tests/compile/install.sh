@@ -96,15 +96,27 @@ through_pkg_config() {
   fi
 }
 
-# The example of Fortran, where there is a compiler for it.
+# The example of Fortran with the installed module, where there is a compiler for it. The library has all routines of
+# the module; the others of the standard are named there with the reason.
 through_fortran() {
-  local example
-  example=$(dirname "$outside")/../../examples/fortran
+  local module=$prefix/include/shmem.f90 here example flags routines
+  here=$(dirname "$outside")
+  example=$here/../../examples/fortran/ring.f90
+  routines=$(sed -nE 's/^ *(subroutine|function) (\w+)\(.*/\2/p' "$module")
+  diff <(sed -nE 's/^! Not here: (\w+), since .+/\1/p' "$module" | sort - <(echo "$routines")) \
+    <(grep -v '^#' "$here/symbols_1.6.txt" | cut -d ' ' -f 1 | sort) || fail 'shmem.f90 has other routines (<) than the standard (>)'
   command -v gfortran >/dev/null || return 0
-  # shellcheck disable=SC2046
-  gfortran -Wall -Werror -J "$scratch" "$example/shmem.f90" "$example/ring.f90" -o "$scratch/by_gfortran" \
-    $(pkg-config --libs meshmem)
+  flags=$(pkg-config --libs meshmem)
+  # shellcheck disable=SC2086
+  gfortran -std=f2008 -Wall -Werror -J "$scratch" "$module" "$example" -o "$scratch/by_gfortran" $flags
   run_program gfortran "$scratch/by_gfortran" '2 PEs in Fortran'
+  {
+    printf 'program all_routines\n  use shmem\n  type(c_funptr) :: all(%d)\n' "$(wc -w <<<"$routines")"
+    awk '{ print "  all(" NR ") = c_funloc(" $1 ")" }' <<<"$routines"
+    printf '  if (.not. c_associated(all(1))) stop 1\nend program\n'
+  } >"$scratch/all_routines.f90"
+  # shellcheck disable=SC2086
+  gfortran -I "$scratch" "$scratch/all_routines.f90" -o "$scratch/all_routines" $flags
 }
 
 through_find_package() {
