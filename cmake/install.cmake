@@ -37,13 +37,13 @@ install(FILES src/valgrind.supp src/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADI
 
 install(EXPORT meshmem_targets NAMESPACE meshmem:: FILE meshmemTargets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/meshmemConfig.cmake.in meshmemConfig.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(meshmemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/meshmemConfig.cmake ${PROJECT_BINARY_DIR}/meshmemConfigVersion.cmake
         cmake/meshmemDeviceSources.cmake cmake/meshmemHip.cmake
         DESTINATION ${package_dir})
 
-file(RELATIVE_PATH prefix_from_pkgconfig /${pkgconfig_dir} /)
+file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(meshmem.pc.in meshmem.pc @ONLY)
 # For kernels, with the options of oshhip; nvcc has a spelling of its own for those of the linker.
 set(device_cflags "-I\${includedir} -I\${includedir}/meshmem")

@@ -20,11 +20,12 @@ fail() {
 }
 
 # run_program WAY PROGRAM OUTPUT: two PEs of it print OUTPUT, with the library of the moved prefix.
+soname=libmeshmem.so.0.1
 run_program() {
   local way=$1 program=$2 wanted=$3 said
   local loaded  # not in a pipe: a grep that has seen enough ends ldd by a signal
   loaded=$(ldd "$program")
-  [[ $loaded == *"libmeshmem.so.0.1 => $prefix/"* ]] || fail "$way: $program does not load $prefix's library: $loaded"
+  [[ $loaded == *"$soname => $prefix/"* ]] || fail "$way: $program does not load $prefix's library: $loaded"
   said=$("$prefix/bin/oshrun" -n 2 --timeout 60 "$program") || fail "$way: $program ended with $?: $said"
   [ "$said" = "$wanted" ] || fail "$way: $program printed '$said', not '$wanted'"
   echo "$way: $said"
@@ -168,6 +169,56 @@ EOF
     fail "a project of C alone: $(cat "$scratch/log")"
 }
 
+# Version 0.2 in the same prefix, with an absolute folder of libraries, as Nix sets it. It is configured anew, and its
+# libraries and programs are those of this build with other names in them.
+beside_another_version() {
+  local other=$scratch/other library name
+  mkdir -p "$other"/{bin,lib/meshmem/0.2}
+  sed "s#$build#$other#g" "$build/CMakeCache.txt" >"$other/CMakeCache.txt"
+  printf 'set(PROJECT_VERSION 0.2.0)\nset(PROJECT_VERSION_MINOR 2)\n' >"$other/version.cmake"
+  "$cmake" -S "$source" -B "$other" -DCMAKE_PROJECT_meshmem_INCLUDE="$other/version.cmake" -DMESHMEM_BUILD_TESTS=OFF \
+    -DMESHMEM_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR="$prefix/lib" >"$scratch/log" ||
+    fail "another version: $(cat "$scratch/log")"
+  cp -r "$build/docs" "$build/fortran" "$other"
+  cp "$build"/bin/{oshrun,meshmem-*} "$other/bin"
+  cp "$build"/lib/meshmem/0.1/* "$other/lib/meshmem/0.2"
+  for library in "$build"/lib/libmeshmem*.so.0.1.0; do
+    name=$(basename "$library" .0.1.0)
+    cp "$library" "$other/lib/$name.0.2.0"
+    ln -s "$name.0.2.0" "$other/lib/$name.0.2"
+    ln -s "$name.0.2" "$other/lib/$name"
+  done
+  sed -i -E 's#(libmeshmem(_accesses|_hip_cpu)?\.so\.|meshmem/)0\.1#\10.2#g' "$other"/bin/* "$other"/lib/meshmem/0.2/* \
+    "$other"/lib/*.so.0.2.0
+  "$cmake" --install "$other" >"$scratch/log" || fail "another version: $(cat "$scratch/log")"
+
+  has_trace_of 0.1 "$scratch/by_oshcc"
+  run_program 'the first version beside another' "$scratch/by_oshcc" '2 PEs in C'
+  soname=libmeshmem.so.0.2
+  "$prefix/bin/oshcc" "$outside/outside.c" -o "$scratch/other_by_oshcc"
+  run_program 'oshcc of another version' "$scratch/other_by_oshcc" '2 PEs in C'
+  has_trace_of 0.2 "$scratch/other_by_oshcc"
+  [ "$(pkg-config --modversion meshmem)" = 0.2.0 ] || fail 'pkg-config: not the version that was installed last'
+  # shellcheck disable=SC2046
+  "$cc" -std=c11 "$outside/outside.c" -o "$scratch/other_by_pkg_c" $(pkg-config --cflags --libs meshmem)
+  run_program 'pkg-config of another version' "$scratch/other_by_pkg_c" '2 PEs in C'
+  cp -r "$outside" "$scratch/other_outside"
+  sed -i 's/find_package(meshmem 0\.1 /find_package(meshmem 0.2 /' "$scratch/other_outside/CMakeLists.txt"
+  "$cmake" -S "$scratch/other_outside" -B "$scratch/other_cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_CXX_COMPILER="$cxx" >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
+  "$cmake" --build "$scratch/other_cmake" --target outside_c >"$scratch/log" || fail "find_package: $(cat "$scratch/log")"
+  run_program 'find_package of another version' "$scratch/other_cmake/outside_c" '2 PEs in C'
+}
+
+# has_trace_of VERSION PROGRAM: the library loads its companion of the same version.
+has_trace_of() {
+  LD_DEBUG=files MESHMEM_TRACE=$scratch/trace.json "$prefix/bin/oshrun" -n 1 "$2" >"$scratch/log" 2>&1 ||
+    fail "$2 with a trace: $(cat "$scratch/log")"
+  [ "$(sed -nE 's#.*calling init: .*/(meshmem/.*/libmeshmem_trace.so)$#\1#p' "$scratch/log")" = \
+    "meshmem/$1/libmeshmem_trace.so" ] ||
+    fail "$2 loads $(grep libmeshmem_trace.so "$scratch/log")"
+}
+
 "$cmake" --install "$build" --prefix "$scratch/first" >"$scratch/log" || fail "$(cat "$scratch/log")"
 mv "$scratch/first" "$prefix"
 source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
@@ -211,3 +262,4 @@ if [ "$target" = cpu ]; then
   "$prefix/bin/oshrun" -n 2 --timeout 60 "$prefix/bin/meshmem-bench" --max-bytes 16 --runs 1 --check >"$scratch/log" 2>&1 ||
     fail "meshmem-bench: $(cat "$scratch/log")"
 fi
+beside_another_version
