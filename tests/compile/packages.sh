@@ -5,19 +5,15 @@
 # new Debian, and compiles and runs programs there. Takes a quarter of an hour, so only with MESHMEM_TEST_LONG.
 set -euo pipefail
 source=$1
-[ -n "${MESHMEM_TEST_LONG-}" ] || { echo 'skipped: MESHMEM_TEST_LONG is not set'; exit 77; }
-command -v debootstrap >/dev/null && [ "$(id -u)" = 0 ] && unshare -m true || { echo 'skipped: no debootstrap, or not root'; exit 77; }
+# shellcheck source=tests/compile/debian_root.sh
+. "$source/tests/compile/debian_root.sh"
 if [ $# -lt 2 ]; then
   "$source/mesh" package
   set -- "$source" "$source/build/package/packages"
 fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-root=$scratch/root
-debootstrap --variant=minbase bookworm "$root" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
+make_debian bookworm
 cp "$2"/*.deb "$source"/tests/compile/outside/outside.{c,hip} "$root/tmp"
-cat >"$root/tmp/use.sh" <<'END'
-set -euo pipefail
+run_in_debian <<'END'
 cd /tmp
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq -y --no-install-recommends install ./libmeshmem*.deb ./meshmem-tools*.deb g++ pkgconf >/dev/null
@@ -32,6 +28,4 @@ MESHMEM_NETWORK=ucx meshmem-info | grep -q '^  UCX  *[0-9]'
 apt-get -qq -y purge libmeshmem0.1 >/dev/null
 ! ls -d /usr/lib/*/*meshmem* /usr/bin/osh* /usr/include/shmem* 2>/dev/null
 END
-# The mounts are gone when the command has ended.
-unshare -m bash -c "mount -t proc proc '$root/proc' && mount --rbind /dev '$root/dev' && chroot '$root' bash -x /tmp/use.sh"
 echo 'the packages are installed, used and removed'
