@@ -17,8 +17,8 @@ import tempfile
 
 # The check reads these pages, and the sources in these folders and below. Both lists grow.
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/tutorials/*.md",
-         "docs/measurements/*.md"]
-SOURCES = ["device", "examples", "include", "launcher", "src", "tests"]
+         "docs/measurements/*.md", "python/README.md"]
+SOURCES = ["device", "examples", "include", "launcher", "python", "src", "tests"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 
 MOST_WORDS, MOST_COLUMNS, LAST_COMMITS = 30, 72, 20

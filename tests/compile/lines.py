@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 WIDTH, HEAD = 100, 7
-ROOTS = ["include", "src", "device", "launcher", "examples", "tests", "docs", "cmake"]
+ROOTS = ["include", "src", "device", "launcher", "examples", "python", "tests", "docs", "cmake"]
 ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
 # Tables whose rows are longer than a line: what is between "clang-format off" and "on" may be.
 OFF, ON = re.compile(r"(//|/\*) clang-format off"), re.compile(r"(//|/\*) clang-format on")

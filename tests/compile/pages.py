@@ -63,6 +63,7 @@ def unlisted_rules(project):
 def pages_of(project):
     yield from sorted(project.glob("*.md"))
     yield from sorted((project / "docs").rglob("*.md"))
+    yield from sorted((project / "python").glob("*.md"))
 
 
 def complaints(project):

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenSHMEM 1.6 for Python, by meshmem.
+
+A job has many processes, called PEs. An Array has a part of the same shape and dtype on each PE,
+and every PE can put into the others' parts and get from them. docs/python.md is the tutorial.
+Sections in docstrings, as (9.6), are those of the OpenSHMEM 1.6 standard. Shapes and indices count
+elements.
+"""
+from __future__ import annotations
+
+import typing
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from . import _core, _endings
+from ._core import (MALLOC_ATOMICS_REMOTE, MALLOC_SIGNAL_REMOTE, TEAM_SHARED, TEAM_WORLD, Array,
+                    Context, Team, barrier_all, fence, finalize, is_accessible, is_initialized,
+                    my_pe, n_pes, name, pcontrol, pe_quiet, query_thread, quiet, sync_all, version)
+from ._endings import global_exit
+
+__all__ = ["MALLOC_ATOMICS_REMOTE", "MALLOC_SIGNAL_REMOTE", "TEAM_SHARED", "TEAM_WORLD", "Array",
+           "Context", "Lock", "Team", "barrier_all", "empty", "fence", "finalize", "full",
+           "global_exit", "init", "is_accessible", "is_initialized", "located_dtype", "my_pe",
+           "n_pes", "name", "pcontrol", "pe_quiet", "query_thread", "quiet", "sync_all", "version",
+           "zeros"]
+
+Shape = typing.Union[int, Sequence[int]]
+
+
+def init() -> None:
+    """Starts the library (9.1, shmem_init_thread). Collective. All threads may call it afterwards.
+
+    From then on an uncaught exception ends the job, and so does Ctrl-C in a call that waits. The
+    end of the program with status 0 calls finalize.
+    """
+    _core.init()
+    _endings.install()
+
+
+def _allocate(shape: Shape, dtype: DTypeLike, is_cleared: bool, align: int, hints: int) -> Array:
+    numbers = [shape] if isinstance(shape, int) else list(shape)
+    return _core.allocate(numbers, np.dtype(dtype), is_cleared, align, hints)
+
+
+def zeros(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:
+    """A symmetric array of zeros (9.3, shmem_calloc). Collective, with the same arguments.
+
+    align: a power of two, in bytes. hints: MALLOC_ATOMICS_REMOTE, MALLOC_SIGNAL_REMOTE or both.
+    Raises MemoryError on all PEs if the heap is full.
+    """
+    return _allocate(shape, dtype, True, align, hints)
+
+
+def empty(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:
+    """As zeros, but the values are anything (9.3, shmem_align, shmem_malloc_with_hints)."""
+    return _allocate(shape, dtype, False, align, hints)
+
+
+def full(shape: Shape, value: typing.Any, dtype: DTypeLike = None, *, align: int = 0,
+         hints: int = 0) -> Array:
+    """As zeros, but all elements are value. Without dtype, NumPy's for the value."""
+    array = empty(shape, np.asarray(value).dtype if dtype is None else dtype, align=align,
+                  hints=hints)
+    array.local[...] = value
+    barrier_all()
+    return array
+
+
+def located_dtype(dtype: DTypeLike) -> np.dtype[typing.Any]:
+    """The dtype of Team.maxloc and Team.minloc: fields value and index, of the same size.
+
+    dtype: float32, float64, or an integer of 4 or 8 bytes.
+    """
+    value = np.dtype(dtype)
+    if value.kind not in "fiu" or value.itemsize not in (4, 8):
+        raise TypeError(f"dtype: maxloc has no routine for {value}")
+    return np.dtype([("value", value), ("index", f"i{value.itemsize}")])
+
+
+class Lock:
+    """A lock that one PE has at a time (9.13). Collective to make and to free.
+
+    `with lock:` acquires and releases it. It belongs to a PE, not to a thread.
+    """
+
+    def __init__(self) -> None:
+        self._word = zeros(1, np.int64)
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Waits for the lock; PEs get it in the order in which they ask (9.13, shmem_set_lock).
+
+        With blocking=False returns whether it got the lock, without a wait (shmem_test_lock).
+        """
+        if not blocking:
+            return _core.test_lock(self._word)
+        _core.set_lock(self._word)
+        return True
+
+    def release(self) -> None:
+        """Completes this PE's operations and gives the lock back (9.13, shmem_clear_lock)."""
+        quiet()
+        _core.clear_lock(self._word)
+
+    def free(self) -> None:
+        """Releases the memory. Collective."""
+        self._word.free()
+
+    def __enter__(self) -> Lock:
+        self.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Symmetric arrays: allocation (OpenSHMEM 1.6, 9.3), views, Python's buffer protocol, and values.
+// Invariant: an array's layout never changes, so exported buffers may point into it.
+#include "array.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+namespace meshmem::python {
+namespace {
+
+Code code_of_format(const std::string& format) {
+  static const std::pair<const char*, Code> codes[] = {
+      {"b", Code::int8},       {"h", Code::int16},      {"i", Code::int32},
+      {"l", Code::int64},      {"B", Code::uint8},      {"H", Code::uint16},
+      {"I", Code::uint32},     {"L", Code::uint64},     {"f", Code::float32},
+      {"d", Code::float64},    {"g", Code::longdouble}, {"Zf", Code::complex64},
+      {"Zd", Code::complex128}};
+  for (const auto& [text, code] : codes)
+    if (format == text) return code;
+  return Code::none;
+}
+
+const char* without_order(const char* format) {
+  if (!format) return "B";
+  return *format == '@' || *format == '=' || *format == '<' ? format + 1 : format;
+}
+// C's long and long long are one type here.
+char as_long(char letter) { return letter == 'q' ? 'l' : letter == 'Q' ? 'L' : letter; }
+bool is_format(const char* format, const std::string& wanted) {
+  format = without_order(format);
+  if (wanted.size() == 1) return as_long(format[0]) == wanted[0] && format[1] == 0;
+  return wanted == format;
+}
+
+std::string text_of(const std::vector<Py_ssize_t>& shape) {
+  std::string text = "(";
+  for (const auto n : shape) text += std::to_string(n) + ",";
+  return text + ")";
+}
+
+bool strides_are_contiguous(int n, const Py_ssize_t* shape, const Py_ssize_t* strides,
+                            Py_ssize_t itemsize) {
+  if (!strides) return true;
+  for (int i = 0; i < n; ++i)
+    if (shape[i] == 0) return true;
+  for (int i = n - 1; i >= 0; itemsize *= shape[i--])
+    if (shape[i] != 1 && strides[i] != itemsize) return false;
+  return true;
+}
+
+void find_near_pes(const void* symmetric) {
+  job.is_near.resize(job.n_pes);
+  for (int pe = 0; pe < job.n_pes; ++pe) job.is_near[pe] = shmem_ptr(symmetric, pe) != nullptr;
+}
+
+Array* allocate(const std::vector<Py_ssize_t>& shape, nb::object dtype, bool is_cleared,
+                std::size_t alignment, long hints) {
+  require_active();
+  dtype = numpy().attr("dtype")(dtype);
+  if (nb::cast<bool>(dtype.attr("hasobject")))
+    fail(PyExc_TypeError, "dtype: Python's objects cannot be symmetric");
+  if (alignment & (alignment - 1)) fail(PyExc_ValueError, "align: not a power of two");
+  if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
+    fail(PyExc_ValueError, "hints: neither MALLOC_ATOMICS_REMOTE nor MALLOC_SIGNAL_REMOTE");
+  const Buffer sample(numpy().attr("empty")(0, dtype), "dtype", false);
+  Layout layout = layout_of(sample.view());
+  layout.shape = shape;
+  layout.strides.resize(shape.size());
+  std::size_t bytes = layout.itemsize;
+  for (auto i = shape.size(); i-- > 0;) {
+    layout.strides[i] = static_cast<Py_ssize_t>(bytes);
+    if (shape[i] < 0) fail(PyExc_ValueError, "shape: a negative number in " + text_of(shape));
+    if (shape[i] && bytes > std::numeric_limits<Py_ssize_t>::max() / std::size_t(shape[i]))
+      fail(PyExc_ValueError, "shape: too large: " + text_of(shape));
+    bytes *= shape[i];
+  }
+  void* data;
+  {
+    const Unlocked unlocked;
+    const std::size_t at_least = std::max<std::size_t>(bytes, 1);
+    data = shmemx_align_with_hints(std::max<std::size_t>(alignment, 64), at_least,
+                                   hints | SHMEMX_MALLOC_HOST);
+    if (data && is_cleared) {
+      std::memset(data, 0, at_least);
+      shmem_barrier_all();
+    }
+  }
+  if (!data) {
+    fail(PyExc_MemoryError, "shape: no " + std::to_string(bytes) +
+                                " bytes are left in the symmetric heap (SHMEM_SYMMETRIC_SIZE)");
+  }
+  if (job.is_near.empty()) find_near_pes(data);
+  const Code code = code_of_format(layout.format);
+  auto* memory = static_cast<char*>(data);
+  return new Array{std::make_shared<Block>(Block{memory, bytes}), memory, std::move(layout), dtype,
+                   code};
+}
+
+void free_block(Array& array) {
+  require_active();
+  array.require_usable("array");
+  if (!array.is_whole) fail(PyExc_ValueError, "array: a view; free the array that it belongs to");
+  if (array.block->n_exports) PyGC_Collect();
+  if (const long n = array.block->n_exports) {
+    fail(PyExc_BufferError,
+         "array: " + std::to_string(n) + " NumPy arrays or memoryviews of it are still in use");
+  }
+  void* const data = std::exchange(array.block->data, nullptr);
+  const Unlocked unlocked;
+  shmem_free(data);
+}
+
+nb::object as_numpy(nb::handle array) { return numpy().attr("asarray")(array); }
+
+Array* view(nb::handle self, nb::handle key) {
+  const auto& array = nb::cast<const Array&>(self);
+  array.require_usable("array");
+  // An ellipsis makes NumPy give a view of one element, too, and not its value.
+  nb::object all = nb::borrow(key);
+  bool has_ellipsis = key.ptr() == Py_Ellipsis;
+  if (nb::isinstance<nb::tuple>(key))
+    for (const auto part : nb::borrow<nb::tuple>(key)) has_ellipsis |= part.ptr() == Py_Ellipsis;
+  if (!has_ellipsis) {
+    const nb::tuple first =
+        nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
+    all = first + nb::make_tuple(nb::ellipsis());
+  }
+  const nb::object chosen = as_numpy(self)[all];
+  const Buffer buffer(chosen, "key", false);
+  const char* begin = array.block->data;
+  if (buffer.data() < begin || buffer.data() > begin + array.block->bytes)
+    fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
+  Layout layout = layout_of(buffer.view());
+  const Code code = code_of_format(layout.format);
+  return new Array{array.block, buffer.data(), std::move(layout), chosen.attr("dtype"),
+                   code,        false,         array.is_symmetric};
+}
+
+nb::object copy_of_pe(nb::handle self, int pe, const char* copy) {
+  const auto& array = nb::cast<const Array&>(self);
+  if (!copy) return nb::none();
+  // Another PE's memory, which stays as long as this one's.
+  return as_numpy(nb::cast(new Array{array.block, const_cast<char*>(copy), array.layout,
+                                     array.dtype, array.code, false, pe == job.my_pe},
+                           nb::rv_policy::take_ownership));
+}
+
+nb::dict array_interface(nb::handle self) {
+  const auto& array = nb::cast<const Array&>(self);
+  array.require_usable("array");
+  nb::dict dict = nb::borrow<nb::dict>(as_numpy(self).attr("__array_interface__"));
+  return dict;
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  auto& array = *nb::inst_ptr<Array>(self);
+  view->obj = nullptr;
+  if (!array.block->data || job.is_child || !job.is_active) {
+    PyErr_SetString(PyExc_BufferError, "array: it was freed, or meshmem is not initialized");
+    return -1;
+  }
+  auto& layout = array.layout;
+  if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !layout.is_contiguous()) {
+    PyErr_SetString(PyExc_BufferError, "array: not contiguous");
+    return -1;
+  }
+  *view = {};
+  view->buf = array.data;
+  view->obj = Py_NewRef(self);
+  view->itemsize = layout.itemsize;
+  view->len = static_cast<Py_ssize_t>(layout.size()) * layout.itemsize;
+  view->ndim = static_cast<int>(layout.shape.size());
+  view->format = flags & PyBUF_FORMAT ? layout.format.data() : nullptr;
+  view->shape = flags & PyBUF_ND ? layout.shape.data() : nullptr;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? layout.strides.data() : nullptr;
+  ++array.block->n_exports;
+  return 0;
+}
+void release_buffer(PyObject* self, Py_buffer*) { --nb::inst_ptr<Array>(self)->block->n_exports; }
+
+PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                       {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                       {0, nullptr}};
+
+}  // namespace
+
+nb::tuple shape_of(const Array& array) { return nb::tuple(nb::cast(array.layout.shape)); }
+nb::module_ numpy() { return nb::module_::import_("numpy"); }
+
+std::size_t Layout::size() const {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
+bool Layout::is_contiguous() const {
+  return strides_are_contiguous(static_cast<int>(shape.size()), shape.data(), strides.data(),
+                                itemsize);
+}
+
+Layout layout_of(const Py_buffer& view) {
+  Layout layout{without_order(view.format), view.itemsize, {}, {}};
+  if (layout.format.size() == 1) layout.format[0] = as_long(layout.format[0]);
+  layout.shape.assign(view.shape, view.shape + view.ndim);
+  layout.strides.assign(view.strides, view.strides + view.ndim);
+  return layout;
+}
+
+void Array::require_usable(const char* name) const {
+  require_active();
+  if (!block->data) fail(PyExc_ValueError, std::string(name) + ": it was freed");
+  if (!is_symmetric) fail(PyExc_ValueError, std::string(name) + ": another PE's memory");
+}
+void Array::require_contiguous(const char* name) const {
+  require_usable(name);
+  if (!layout.is_contiguous()) fail(PyExc_ValueError, std::string(name) + ": not contiguous");
+}
+char* Array::element(std::size_t index, const char* name) const {
+  require_contiguous(name);
+  if (index >= layout.size()) {
+    fail(PyExc_IndexError,
+         "index: " + std::to_string(index) + " is not below " + std::to_string(layout.size()));
+  }
+  return data + index * layout.itemsize;
+}
+Function Array::routine(Op op, const char* name) const {
+  if (const auto function = find(op, code)) return function;
+  fail(PyExc_TypeError,
+       std::string(name) + ": OpenSHMEM has no such routine for dtype " + nb::str(dtype).c_str());
+}
+
+Buffer::Buffer(nb::handle object, const char* name, bool is_written) {
+  const int flags = PyBUF_FORMAT | PyBUF_STRIDES | (is_written ? PyBUF_WRITABLE : 0);
+  if (!PyObject_GetBuffer(object.ptr(), &view_, flags)) return;
+  const nb::python_error error;
+  fail(PyExc_TypeError, std::string(name) + ": needs an array of NumPy or another buffer: " +
+                            nb::str(error.value()).c_str());
+}
+void Buffer::require_type_of(const Array& array, const char* name) const {
+  if (is_format(view_.format, array.layout.format)) return;
+  fail(PyExc_TypeError, std::string(name) + ": its format is " + without_order(view_.format) +
+                            ", but the array's dtype is " + nb::str(array.dtype).c_str());
+}
+void Buffer::require_shape_of(const Array& array, const char* name) const {
+  require_type_of(array, name);
+  const auto& shape = array.layout.shape;
+  if (static_cast<std::size_t>(view_.ndim) == shape.size() &&
+      std::equal(shape.begin(), shape.end(), view_.shape))
+    return;
+  fail(PyExc_ValueError, std::string(name) + ": its shape is " +
+                             text_of({view_.shape, view_.shape + view_.ndim}) + ", not " +
+                             text_of(shape));
+}
+void Buffer::require_contiguous(const char* name) const {
+  if (!strides_are_contiguous(view_.ndim, view_.shape, view_.strides, view_.itemsize))
+    fail(PyExc_ValueError, std::string(name) + ": not contiguous");
+}
+
+Context& checked_context(Context* context, int pe) {
+  if (!context) {
+    require_pe(pe, job.n_pes);
+    return default_context;
+  }
+  if (context->handle == SHMEM_CTX_INVALID) fail(PyExc_ValueError, "ctx: it was destroyed");
+  require_pe(pe, context->n_pes);
+  return *context;
+}
+
+Mover mover(Op op, const Array& array, std::size_t n, const char* name) {
+  const auto itemsize = static_cast<std::size_t>(array.layout.itemsize);
+  if (const auto function = find(op, array.code)) return {function, n};
+  for (const auto code : {Code::uint8, Code::uint16, Code::uint32, Code::uint64, Code::bits128})
+    if (itemsize == (code == Code::bits128 ? 16U : 1U << (int(code) - int(Code::uint8))))
+      if (const auto function = find(op, code)) return {function, n};
+  if (const auto function = find(op, Code::bytes); function && op != Op::alltoalls)
+    return {function, n * itemsize};
+  fail(PyExc_TypeError, std::string(name) + ": elements of " + std::to_string(itemsize) +
+                            " bytes cannot be moved so (dtype " + nb::str(array.dtype).c_str() +
+                            ")");
+}
+
+namespace {
+
+template <class T>
+Value checked_integer(nb::handle object, const char* name) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>;
+  const auto integer = nb::steal(PyNumber_Index(object.ptr()));
+  if (!integer.is_valid()) {
+    PyErr_Clear();
+    fail(PyExc_TypeError, std::string(name) + ": needs an integer");
+  }
+  Wide wide;
+  if constexpr (std::is_signed_v<T>)
+    wide = PyLong_AsLongLong(integer.ptr());
+  else
+    wide = PyLong_AsUnsignedLongLong(integer.ptr());
+  const auto narrow = static_cast<T>(wide);
+  if (PyErr_Occurred() || static_cast<Wide>(narrow) != wide) {
+    PyErr_Clear();
+    fail(PyExc_OverflowError, std::string(name) + ": does not fit into the array's dtype");
+  }
+  Value value;
+  std::memcpy(value.bytes, &narrow, sizeof narrow);
+  return value;
+}
+
+template <class T>
+Value checked_float(nb::handle object, const char* name) {
+  const double wide = PyFloat_AsDouble(object.ptr());
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    fail(PyExc_TypeError, std::string(name) + ": needs a number");
+  }
+  const auto narrow = static_cast<T>(wide);
+  Value value;
+  std::memcpy(value.bytes, &narrow, sizeof narrow);
+  return value;
+}
+
+template <class T>
+T read(const Value& value) {
+  T number;
+  std::memcpy(&number, value.bytes, sizeof number);
+  return number;
+}
+
+}  // namespace
+
+Value value_of(nb::handle object, const Array& array, const char* name) {
+  switch (array.code) {
+    case Code::int8:
+      return checked_integer<int8_t>(object, name);
+    case Code::int16:
+      return checked_integer<int16_t>(object, name);
+    case Code::int32:
+      return checked_integer<int32_t>(object, name);
+    case Code::int64:
+      return checked_integer<int64_t>(object, name);
+    case Code::uint8:
+      return checked_integer<uint8_t>(object, name);
+    case Code::uint16:
+      return checked_integer<uint16_t>(object, name);
+    case Code::uint32:
+      return checked_integer<uint32_t>(object, name);
+    case Code::uint64:
+      return checked_integer<uint64_t>(object, name);
+    case Code::float32:
+      return checked_float<float>(object, name);
+    case Code::float64:
+      return checked_float<double>(object, name);
+    default:
+      break;
+  }
+  Value value;
+  if (array.layout.itemsize > static_cast<Py_ssize_t>(sizeof value.bytes))
+    fail(PyExc_TypeError, std::string(name) + ": the array's elements are too large; use put");
+  const Buffer buffer(numpy().attr("array")(object, array.dtype), name, false);
+  if (buffer.view().ndim) fail(PyExc_TypeError, std::string(name) + ": needs one number");
+  std::memcpy(value.bytes, buffer.data(), array.layout.itemsize);
+  return value;
+}
+
+nb::object object_of(const Value& value, const Array& array) {
+  switch (array.code) {
+    case Code::int8:
+      return nb::int_(read<int8_t>(value));
+    case Code::int16:
+      return nb::int_(read<int16_t>(value));
+    case Code::int32:
+      return nb::int_(read<int32_t>(value));
+    case Code::int64:
+      return nb::int_(read<int64_t>(value));
+    case Code::uint8:
+      return nb::int_(read<uint8_t>(value));
+    case Code::uint16:
+      return nb::int_(read<uint16_t>(value));
+    case Code::uint32:
+      return nb::int_(read<uint32_t>(value));
+    case Code::uint64:
+      return nb::int_(read<uint64_t>(value));
+    case Code::float32:
+      return nb::float_(read<float>(value));
+    case Code::float64:
+      return nb::float_(read<double>(value));
+    default:
+      break;
+  }
+  const nb::bytes bytes(reinterpret_cast<const char*>(value.bytes), array.layout.itemsize);
+  return numpy().attr("frombuffer")(bytes, array.dtype)[0];
+}
+
+int comparison(const std::string& text) {
+  static const std::pair<const char*, int> all[] = {{"==", SHMEM_CMP_EQ}, {"!=", SHMEM_CMP_NE},
+                                                    {">", SHMEM_CMP_GT},  {"<=", SHMEM_CMP_LE},
+                                                    {"<", SHMEM_CMP_LT},  {">=", SHMEM_CMP_GE}};
+  for (const auto& [name, number] : all)
+    if (text == name) return number;
+  fail(PyExc_ValueError, "cmp: '" + text + "' is none of == != > <= < >=");
+}
+
+void bind_arrays(nb::module_& module) {
+  nb::class_<Array> array(module, "Array", nb::type_slots(slots),
+                          "An array of the same shape and dtype on every PE, in symmetric memory "
+                          "(OpenSHMEM 1.6, section 9.3).\n\n"
+                          "zeros(), empty() and full() make arrays. numpy.asarray(array) and "
+                          "array.local share its memory. array[key] is a view, whose methods move "
+                          "only that part. Only free() releases the memory.");
+  module.def("allocate", &allocate, nb::arg("shape"), nb::arg("dtype"), nb::arg("is_cleared"),
+             nb::arg("align"), nb::arg("hints"));
+  array.def("free", &free_block,
+            "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
+            "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "
+            "array exists, and ValueError for a view or an array that was freed.");
+  bind_with(array, [](Array& self, bool is_error) {
+    if (!is_error && self.block->data) free_block(self);
+  });
+  array.def("__getitem__", &view, nb::arg("key"),
+            "A view of a part, by NumPy's basic indexing. Of one element it has no dimension.");
+  array.def(
+      "__setitem__",
+      [](nb::handle self, nb::handle key, nb::handle value) {
+        nb::cast<const Array&>(self).require_usable("array");
+        as_numpy(self)[key] = value;
+      },
+      nb::arg("key"), nb::arg("value"), "Sets a part of this PE's own array, as NumPy does.");
+  array.def("__len__", [](const Array& self) {
+    if (self.layout.shape.empty()) fail(PyExc_TypeError, "array: it has no dimension");
+    return self.layout.shape[0];
+  });
+  array.def("__repr__", [](nb::handle self) {
+    const auto& a = nb::cast<const Array&>(self);
+    return std::string("meshmem.Array(shape=") + text_of(a.layout.shape) +
+           ", dtype=" + nb::str(a.dtype).c_str() + (a.block->data ? ")" : ", freed)");
+  });
+  array.def_prop_ro(
+      "local", [](nb::handle self) { return as_numpy(self); },
+      nb::sig("def local(self) -> numpy.typing.NDArray[typing.Any]"),
+      "This PE's own part as a NumPy array that shares the memory.");
+  array.def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"),
+                    "As NumPy's.");
+  array.def_prop_ro(
+      "dtype", [](const Array& a) { return a.dtype; },
+      nb::sig("def dtype(self) -> numpy.dtype[typing.Any]"), "As NumPy's.");
+  array.def_prop_ro(
+      "size", [](const Array& a) { return a.layout.size(); }, "The number of elements.");
+  array.def_prop_ro("__array_interface__", &array_interface,
+                    nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
+                    "For libraries without the buffer protocol. free() does not see their views.");
+  array.def(
+      "__array__",
+      [](nb::handle self, nb::object dtype, nb::object copy) {
+        nb::object local = as_numpy(self);
+        if (!dtype.is_none() && !dtype.equal(local.attr("dtype")))
+          return local.attr("astype")(dtype);
+        if (!copy.is_none() && nb::cast<bool>(copy)) return local.attr("copy")();
+        return local;
+      },
+      nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+      nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"));
+  array.def(
+      "__dlpack__",
+      [](nb::handle self, nb::kwargs options) {
+        return as_numpy(self).attr("__dlpack__")(**options);
+      },
+      nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"),
+      "DLPack, as numpy.from_dlpack and others call it.");
+  array.def(
+      "__dlpack_device__", [](nb::handle) { return nb::make_tuple(1, 0); },
+      nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+  array.def(
+      "ptr",
+      [](nb::handle self, int pe) {
+        const auto& a = nb::cast<const Array&>(self);
+        a.require_usable("array");
+        require_pe(pe, job.n_pes);
+        return copy_of_pe(self, pe, static_cast<char*>(shmem_ptr(a.data, pe)));
+      },
+      nb::arg("pe"), nb::sig("def ptr(self, pe: int) -> numpy.typing.NDArray[typing.Any] | None"),
+      "PE pe's part as a NumPy array that shares its memory, or None if the PE is on another "
+      "machine (9.3, shmem_ptr).");
+  array.def(
+      "is_accessible",
+      [](const Array& a, int pe) {
+        a.require_usable("array");
+        require_pe(pe, job.n_pes);
+        return shmem_addr_accessible(a.data, pe) != 0;
+      },
+      nb::arg("pe"), "Whether PE pe's part can be reached (9.2, shmem_addr_accessible).");
+  bind_one_sided(array);
+  bind_waits(array);
+}
+
+}  // namespace meshmem::python

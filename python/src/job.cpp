@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The module: start and end (OpenSHMEM 1.6, 9.1), and what PEs ask about the job (9.2).
+// Invariant: queries never communicate.
+#include "job.hpp"
+
+#include <nanobind/stl/string.h>
+#include <pthread.h>
+
+#include <cstdlib>
+
+#include "array.hpp"
+
+namespace meshmem::python {
+namespace {
+
+void finalize() {
+  require_active();
+  {
+    const Unlocked unlocked;
+    shmem_finalize();
+  }
+  job.is_active = false;
+  default_context.pending.clear();
+}
+
+// Not Python's atexit, which does not tell the status. A PE that exits with a nonzero status has
+// probably failed, and finalize would wait for PEs that wait for it. The launcher sees the failure.
+void finalize_at_exit(int status, void*) {
+  if (status == 0 && job.is_active && !job.is_child) shmem_finalize();
+  job.is_active = false;
+}
+
+void init() {
+  if (job.is_child) require_active();
+  if (job.is_active) fail(PyExc_RuntimeError, "meshmem.init: it was called before");
+  int status;
+  int provided;
+  {
+    const Unlocked unlocked;
+    status = shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  }
+  if (status) fail(PyExc_RuntimeError, "meshmem.init: shmem_init_thread failed");
+  job.is_active = true;
+  job.my_pe = shmem_my_pe();
+  job.n_pes = shmem_n_pes();
+  job.is_near.clear();
+  is_main_thread = true;
+  static const bool once = [] {
+    on_exit(finalize_at_exit, nullptr);
+    return pthread_atfork(nullptr, nullptr, [] { job.is_child = true; }) == 0;
+  }();
+  (void)once;
+}
+
+}  // namespace
+
+void bind_job(nb::module_& module) {
+  module.attr("OSHRUN") = MESHMEM_OSHRUN;
+  module.attr("MALLOC_ATOMICS_REMOTE") = SHMEM_MALLOC_ATOMICS_REMOTE;
+  module.attr("MALLOC_SIGNAL_REMOTE") = SHMEM_MALLOC_SIGNAL_REMOTE;
+  module.def("init", &init);
+  module.def("finalize", &finalize,
+             "Ends the use of the library (9.1, shmem_finalize). Collective. It waits for "
+             "outstanding operations of all PEs. The end of a program with status 0 calls it.");
+  module.def(
+      "is_initialized", [] { return job.is_active && !job.is_child; },
+      "Whether this process is a PE between init and finalize.");
+  module.def(
+      "my_pe",
+      [] {
+        require_active();
+        return job.my_pe;
+      },
+      "This PE's number (9.2).");
+  module.def(
+      "n_pes",
+      [] {
+        require_active();
+        return job.n_pes;
+      },
+      "The number of PEs (9.2).");
+  module.def(
+      "is_accessible",
+      [](int pe) {
+        require_active();
+        return shmem_pe_accessible(pe) != 0;
+      },
+      nb::arg("pe"), "Whether PE pe can be reached (9.2, shmem_pe_accessible).");
+  module.def(
+      "version",
+      [] {
+        int major, minor;
+        shmem_info_get_version(&major, &minor);
+        return nb::make_tuple(major, minor);
+      },
+      nb::sig("def version() -> tuple[int, int]"), "The standard's version, as (1, 6) (9.2).");
+  module.def(
+      "name",
+      [] {
+        char name[SHMEM_MAX_NAME_LEN];
+        shmem_info_get_name(name);
+        return std::string(name);
+      },
+      "The library's name and version (9.2).");
+  module.def(
+      "query_thread",
+      [] {
+        int provided;
+        require_active();
+        shmem_query_thread(&provided);
+        return provided;
+      },
+      "The thread level: 3, all threads may call (9.1).");
+  module.def(
+      "pcontrol", [](int level) { shmem_pcontrol(level); }, nb::arg("level"),
+      "Sets the level of a profiling tool, if one is there (10).");
+  module.def(
+      "global_exit",
+      [](int status) {
+        require_active();
+        const Unlocked unlocked;
+        shmem_global_exit(status);
+      },
+      nb::arg("status"));
+  module.def("call_of_main_thread", [] { return call_of_main_thread.load(); });
+  module.def(
+      "barrier_all",
+      [] {
+        require_active();
+        const auto done = std::move(default_context.pending);
+        default_context.pending.clear();
+        const Unlocked unlocked;
+        shmem_barrier_all();
+      },
+      "Waits for all PEs, and for the updates of all by the default context (9.10).");
+  module.def(
+      "sync_all",
+      [] {
+        require_active();
+        const Unlocked unlocked;
+        shmem_sync_all();
+      },
+      "Waits for all PEs, not for outstanding updates (9.10).");
+}
+
+}  // namespace meshmem::python
+
+NB_MODULE(_core, module) {
+  using namespace meshmem::python;
+  nb::set_leak_warnings(false);
+  module.doc() = "The compiled part of meshmem. Programs import meshmem.";
+  bind_job(module);
+  bind_contexts(module);
+  bind_arrays(module);
+  bind_teams(module);
+}

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, gets, atomics and signals (OpenSHMEM 1.6, 9.6 to 9.8), as methods of Array.
+// Invariant: what a nonblocking call uses is held by its context until quiet.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+
+#include "array.hpp"
+
+namespace meshmem::python {
+namespace {
+
+enum class Way { put, get };
+
+// dest and source of a call that moves `local` to or from the array.
+struct Ends {
+  Ends(Way way, char* array, char* local)
+      : dest(way == Way::put ? array : local), source(way == Way::put ? local : array) {}
+  void* dest;
+  void* source;
+};
+
+void move(const Array& array, Op op, Way way, int pe, Buffer local, Context* given,
+          bool is_blocking) {
+  auto& context = checked_context(given, pe);
+  const Mover mover = python::mover(op, array, array.layout.size(), "array");
+  const Ends ends(way, array.data, local.data());
+  {
+    const Unlocked unlocked(may_wait(context, pe, array.layout.size() * array.layout.itemsize));
+    call(mover.function, nullptr, context.handle, ends.dest, ends.source, mover.nelems, pe);
+  }
+  if (!is_blocking) context.pending.push_back(std::move(local));
+}
+
+Buffer local_buffer(const Array& array, nb::handle object, const char* name, bool is_written) {
+  array.require_contiguous("array");
+  Buffer buffer(object, name, is_written);
+  buffer.require_shape_of(array, name);
+  buffer.require_contiguous(name);
+  return buffer;
+}
+
+template <Op op, bool is_blocking>
+void put(const Array& array, int pe, nb::handle values, Context* context) {
+  move(array, op, Way::put, pe, local_buffer(array, values, "values", false), context, is_blocking);
+}
+
+nb::object empty_like(const Array& array) {
+  return numpy().attr("empty")(shape_of(array), array.dtype);
+}
+
+template <Op op, bool is_blocking>
+nb::object get(const Array& array, int pe, nb::object out, Context* context) {
+  array.require_contiguous("array");
+  if (out.is_none()) out = empty_like(array);
+  move(array, op, Way::get, pe, local_buffer(array, out, "out", true), context, is_blocking);
+  return out;
+}
+
+uint64_t* signal_address(const Array& signal, std::size_t index) {
+  if (signal.code != Code::uint64) fail(PyExc_TypeError, "signal: its dtype is not uint64");
+  return reinterpret_cast<uint64_t*>(signal.element(index, "signal"));
+}
+
+template <Op op, bool is_blocking>
+void put_signal(const Array& array, int pe, nb::handle values, const Array& signal, uint64_t value,
+                const std::string& how, std::size_t index, Context* given) {
+  if (how != "set" && how != "add") fail(PyExc_ValueError, "op: '" + how + "' is not set or add");
+  const int signal_op = how == "set" ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
+  auto local = local_buffer(array, values, "values", false);
+  auto& context = checked_context(given, pe);
+  const Mover mover = python::mover(op, array, array.layout.size(), "array");
+  void* const address = signal_address(signal, index);
+  {
+    const Unlocked unlocked(may_wait(context, pe, array.layout.size() * array.layout.itemsize));
+    call(mover.function, nullptr, context.handle, static_cast<void*>(array.data),
+         static_cast<void*>(local.data()), mover.nelems, address, value, signal_op, pe);
+  }
+  if (!is_blocking) context.pending.push_back(std::move(local));
+}
+
+// A stride in elements.
+ptrdiff_t stride_of(Py_ssize_t n, Py_ssize_t bytes, Py_ssize_t itemsize, Py_ssize_t at_least,
+                    const char* name) {
+  if (n <= 1) return at_least;
+  if (bytes % itemsize || bytes < at_least * itemsize)
+    fail(PyExc_ValueError, std::string(name) + ": a stride is not positive or too small");
+  return bytes / itemsize;
+}
+
+// One dimension: each element at its stride.
+template <Op op>
+void move_strided(const Array& array, Way way, int pe, nb::handle object, const char* name,
+                  Context* given) {
+  array.require_usable("array");
+  const Buffer local(object, name, way == Way::get);
+  local.require_shape_of(array, name);
+  auto& context = checked_context(given, pe);
+  const auto& layout = array.layout;
+  if (layout.shape.size() != 1) fail(PyExc_ValueError, "array: needs one dimension");
+  const auto n = layout.shape[0];
+  const auto there = stride_of(n, layout.strides[0], layout.itemsize, 1, "array");
+  const auto here = stride_of(n, local.view().strides[0], layout.itemsize, 1, name);
+  const Mover mover = python::mover(op, array, n, "array");
+  const Ends ends(way, array.data, local.data());
+  const Unlocked unlocked(may_wait(context, pe, n * layout.itemsize));
+  call(mover.function, nullptr, context.handle, ends.dest, ends.source,
+       way == Way::put ? there : here, way == Way::put ? here : there, mover.nelems, pe);
+}
+
+// Two dimensions: rows without gaps, each a block.
+template <Op op>
+void move_blocks(const Array& array, Way way, int pe, nb::handle object, const char* name,
+                 Context* given) {
+  array.require_usable("array");
+  const Buffer local(object, name, way == Way::get);
+  local.require_shape_of(array, name);
+  auto& context = checked_context(given, pe);
+  const auto& layout = array.layout;
+  if (layout.shape.size() != 2) fail(PyExc_ValueError, "array: needs two dimensions");
+  const auto rows = layout.shape[0], columns = layout.shape[1];
+  if (columns > 1 && layout.strides[1] != layout.itemsize)
+    fail(PyExc_ValueError, "array: its rows are not contiguous");
+  if (columns > 1 && local.view().strides[1] != layout.itemsize)
+    fail(PyExc_ValueError, std::string(name) + ": its rows are not contiguous");
+  const auto there = stride_of(rows, layout.strides[0], layout.itemsize, columns, "array");
+  const auto here = stride_of(rows, local.view().strides[0], layout.itemsize, columns, name);
+  const Mover mover = python::mover(op, array, columns, "array");
+  const Ends ends(way, array.data, local.data());
+  const Unlocked unlocked(may_wait(context, pe, rows * columns * layout.itemsize));
+  call(mover.function, nullptr, context.handle, ends.dest, ends.source,
+       way == Way::put ? there : here, way == Way::put ? here : there, mover.nelems,
+       static_cast<std::size_t>(rows), pe);
+}
+
+void p(const Array& array, int pe, nb::handle object, std::size_t index, Context* given) {
+  void* const dest = array.element(index, "array");
+  auto& context = checked_context(given, pe);
+  const Value value = value_of(object, array, "value");
+  const std::size_t itemsize = array.layout.itemsize;
+  const auto function = find(Op::p, array.code);
+  const Unlocked unlocked(may_wait(context, pe, itemsize));
+  if (function)
+    call(function, nullptr, context.handle, dest, value, pe);
+  else
+    shmem_ctx_putmem(context.handle, dest, value.bytes, itemsize, pe);
+}
+
+nb::object g(const Array& array, int pe, std::size_t index, Context* given) {
+  void* const source = array.element(index, "array");
+  auto& context = checked_context(given, pe);
+  Value value;
+  if (array.layout.itemsize > static_cast<Py_ssize_t>(sizeof value.bytes))
+    fail(PyExc_TypeError, "array: its elements are too large; use get");
+  const auto function = find(Op::g, array.code);
+  {
+    const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
+    if (function)
+      call(function, value.bytes, context.handle, source, pe);
+    else
+      shmem_ctx_getmem(context.handle, value.bytes, source, array.layout.itemsize, pe);
+  }
+  return object_of(value, array);
+}
+
+// Runs an atomic routine on an element of PE pe: (ctx, dest, values..., pe).
+template <class... Values>
+void run_atomic(Op op, const Array& array, int pe, std::size_t index, Context* given, Value* result,
+                const Values&... values) {
+  const auto function = array.routine(op, "array");
+  void* const address = array.element(index, "array");
+  auto& context = checked_context(given, pe);
+  const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
+  call(function, result, context.handle, address, values..., pe);
+}
+
+// The same, nonblocking: (ctx, fetch, dest, values..., pe).
+template <class... Values>
+void run_atomic_nbi(Op op, nb::handle fetch, const Array& array, int pe, std::size_t index,
+                    Context* given, const Values&... values) {
+  const auto function = array.routine(op, "array");
+  void* const address = array.element(index, "array");
+  Buffer buffer(fetch, "fetch", true);
+  buffer.require_type_of(array, "fetch");
+  if (buffer.view().len != array.layout.itemsize)
+    fail(PyExc_ValueError, "fetch: needs one element");
+  auto& context = checked_context(given, pe);
+  {
+    const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
+    call(function, nullptr, context.handle, static_cast<void*>(buffer.data()), address, values...,
+         pe);
+  }
+  context.pending.push_back(std::move(buffer));
+}
+
+constexpr const char* kAtomic =
+    " Atomic with all others on that element (9.7). index counts elements. TypeError if the "
+    "standard has none for the dtype.";
+
+struct AtomicOp {
+  const char* name;
+  Op op;
+  const char* what;
+};
+
+void bind_atomics(nb::class_<Array>& array) {
+  const auto index = nb::arg("index") = 0;
+  const auto context = nb::arg("ctx") = nb::none();
+  const auto document = [](const AtomicOp& row) { return std::string(row.what) + kAtomic; };
+
+  for (const AtomicOp row :
+       {AtomicOp{"atomic_fetch", Op::atomic_fetch, "Returns the value."},
+        {"atomic_fetch_inc", Op::atomic_fetch_inc, "Adds 1 and returns the value before."}})
+    array.def(
+        row.name,
+        [op = row.op](const Array& a, int pe, std::size_t at, Context* ctx) {
+          Value value;
+          run_atomic(op, a, pe, at, ctx, &value);
+          return object_of(value, a);
+        },
+        nb::arg("pe"), index, nb::kw_only(), context, document(row).c_str());
+
+  const AtomicOp inc{"atomic_inc", Op::atomic_inc, "Adds 1."};
+  array.def(
+      inc.name,
+      [](const Array& a, int pe, std::size_t at, Context* ctx) {
+        run_atomic(Op::atomic_inc, a, pe, at, ctx, nullptr);
+      },
+      nb::arg("pe"), index, nb::kw_only(), context, document(inc).c_str());
+
+  for (const AtomicOp row : {AtomicOp{"atomic_set", Op::atomic_set, "Sets the value."},
+                             {"atomic_add", Op::atomic_add, "Adds value; integers wrap."},
+                             {"atomic_and", Op::atomic_and, "Bitwise and with value."},
+                             {"atomic_or", Op::atomic_or, "Bitwise or with value."},
+                             {"atomic_xor", Op::atomic_xor, "Bitwise exclusive or with value."}})
+    array.def(
+        row.name,
+        [op = row.op](const Array& a, int pe, nb::handle value, std::size_t at, Context* ctx) {
+          a.routine(op, "array");
+          run_atomic(op, a, pe, at, ctx, nullptr, value_of(value, a, "value"));
+        },
+        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, document(row).c_str());
+
+  for (const AtomicOp row :
+       {AtomicOp{"atomic_swap", Op::atomic_swap, "Sets the value and returns the one before."},
+        {"atomic_fetch_add", Op::atomic_fetch_add, "Adds value and returns the value before."},
+        {"atomic_fetch_and", Op::atomic_fetch_and, "Bitwise and; returns the value before."},
+        {"atomic_fetch_or", Op::atomic_fetch_or, "Bitwise or; returns the value before."},
+        {"atomic_fetch_xor", Op::atomic_fetch_xor,
+         "Bitwise exclusive or; returns the value before."}})
+    array.def(
+        row.name,
+        [op = row.op](const Array& a, int pe, nb::handle value, std::size_t at, Context* ctx) {
+          Value before;
+          a.routine(op, "array");
+          run_atomic(op, a, pe, at, ctx, &before, value_of(value, a, "value"));
+          return object_of(before, a);
+        },
+        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, document(row).c_str());
+
+  const AtomicOp swap{"atomic_compare_swap", Op::atomic_compare_swap,
+                      "Sets value if the value is cond; returns the one before."};
+  array.def(
+      swap.name,
+      [](const Array& a, int pe, nb::handle cond, nb::handle value, std::size_t at, Context* ctx) {
+        Value before;
+        a.routine(Op::atomic_compare_swap, "array");
+        run_atomic(Op::atomic_compare_swap, a, pe, at, ctx, &before, value_of(cond, a, "cond"),
+                   value_of(value, a, "value"));
+        return object_of(before, a);
+      },
+      nb::arg("pe"), nb::arg("cond"), nb::arg("value"), index, nb::kw_only(), context,
+      document(swap).c_str());
+}
+
+constexpr const char* kFetch =
+    " Nonblocking: the value before is in fetch, an array of one element, after quiet (9.7).";
+
+void bind_atomics_nbi(nb::class_<Array>& array) {
+  const auto index = nb::arg("index") = 0;
+  const auto context = nb::arg("ctx") = nb::none();
+  const auto document = [](const AtomicOp& row) { return std::string(row.what) + kFetch; };
+
+  for (const AtomicOp row : {AtomicOp{"atomic_fetch_nbi", Op::atomic_fetch_nbi, "Fetches."},
+                             {"atomic_fetch_inc_nbi", Op::atomic_fetch_inc_nbi, "Adds 1."}})
+    array.def(
+        row.name,
+        [op = row.op](const Array& a, nb::handle fetch, int pe, std::size_t at, Context* ctx) {
+          run_atomic_nbi(op, fetch, a, pe, at, ctx);
+        },
+        nb::arg("fetch"), nb::arg("pe"), index, nb::kw_only(), context, document(row).c_str());
+
+  for (const AtomicOp row :
+       {AtomicOp{"atomic_swap_nbi", Op::atomic_swap_nbi, "Sets the value."},
+        {"atomic_fetch_add_nbi", Op::atomic_fetch_add_nbi, "Adds value."},
+        {"atomic_fetch_and_nbi", Op::atomic_fetch_and_nbi, "Bitwise and."},
+        {"atomic_fetch_or_nbi", Op::atomic_fetch_or_nbi, "Bitwise or."},
+        {"atomic_fetch_xor_nbi", Op::atomic_fetch_xor_nbi, "Bitwise exclusive or."}})
+    array.def(
+        row.name,
+        [op = row.op](const Array& a, nb::handle fetch, int pe, nb::handle value, std::size_t at,
+                      Context* ctx) {
+          a.routine(op, "array");
+          run_atomic_nbi(op, fetch, a, pe, at, ctx, value_of(value, a, "value"));
+        },
+        nb::arg("fetch"), nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context,
+        document(row).c_str());
+
+  array.def(
+      "atomic_compare_swap_nbi",
+      [](const Array& a, nb::handle fetch, int pe, nb::handle cond, nb::handle value,
+         std::size_t at, Context* ctx) {
+        a.routine(Op::atomic_compare_swap_nbi, "array");
+        run_atomic_nbi(Op::atomic_compare_swap_nbi, fetch, a, pe, at, ctx,
+                       value_of(cond, a, "cond"), value_of(value, a, "value"));
+      },
+      nb::arg("fetch"), nb::arg("pe"), nb::arg("cond"), nb::arg("value"), index, nb::kw_only(),
+      context, (std::string("Sets value if the value is cond.") + kFetch).c_str());
+}
+
+void bind_signals(nb::class_<Array>& array) {
+  const auto index = nb::arg("index") = 0;
+  const auto context = nb::arg("ctx") = nb::none();
+  array.def(
+      "signal_fetch",
+      [](const Array& a, std::size_t at) { return shmem_signal_fetch(signal_address(a, at)); },
+      index, "This PE's own signal, read atomically. The array's dtype is uint64 (9.8).");
+  array.def(
+      "signal_set",
+      [](const Array& a, int pe, uint64_t value, std::size_t at, Context* given) {
+        auto* const address = signal_address(a, at);
+        auto& ctx = checked_context(given, pe);
+        const Unlocked unlocked(may_wait(ctx, pe, sizeof value));
+        shmem_ctx_signal_set(ctx.handle, address, value, pe);
+      },
+      nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context,
+      "Sets PE pe's signal, behind this PE's earlier puts to it (9.8).");
+  array.def(
+      "signal_add",
+      [](const Array& a, int pe, uint64_t value, std::size_t at, Context* given) {
+        auto* const address = signal_address(a, at);
+        auto& ctx = checked_context(given, pe);
+        const Unlocked unlocked(may_wait(ctx, pe, sizeof value));
+        shmem_ctx_signal_add(ctx.handle, address, value, pe);
+      },
+      nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context,
+      "Adds to PE pe's signal, behind this PE's earlier puts to it (9.8).");
+  array.def(
+      "signal_wait_until",
+      [](const Array& a, const std::string& cmp, uint64_t value, std::size_t at) {
+        auto* const address = signal_address(a, at);
+        const int comparison = python::comparison(cmp);
+        const Unlocked unlocked;
+        return shmem_signal_wait_until(address, comparison, value);
+      },
+      nb::arg("cmp"), nb::arg("value"), index,
+      "Waits until this PE's signal compares with value as cmp says (\"==\", \"!=\", \">\", "
+      "\"<=\", \"<\", \">=\"), and returns it (9.8).");
+}
+
+#define MESHMEM_BUFFER "Array | typing_extensions.Buffer"
+#define MESHMEM_END_OF_SIG "*, ctx: Context | None = None) -> "
+
+}  // namespace
+
+void bind_one_sided(nb::class_<Array>& array) {
+  const auto pe = nb::arg("pe");
+  const auto values = nb::arg("values");
+  const auto context = nb::arg("ctx") = nb::none();
+  const auto out = nb::arg("out") = nb::none();
+  array.def(
+      "put", &put<Op::put, true>, pe, values, nb::kw_only(), context,
+      nb::sig("def put(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None"),
+      "Copies values into PE pe's part of the array (9.6). On return values may change; the "
+      "data has arrived after quiet or a barrier.\n\nvalues has the array's shape and dtype "
+      "and is contiguous, else ValueError or TypeError.");
+  array.def(
+      "put_nbi", &put<Op::put_nbi, false>, pe, values, nb::kw_only(), context,
+      nb::sig("def put_nbi(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None"),
+      "As put, but values must not change before quiet (9.6). They are kept alive.");
+  array.def(
+      "get", &get<Op::get, true>, pe, out, nb::kw_only(), context,
+      nb::sig("def get(self, pe: int, out: typing.Any = None, " MESHMEM_END_OF_SIG "typing.Any"),
+      "Copies PE pe's part of the array into out, or a new NumPy array, and returns it "
+      "(9.6). out has the array's shape and dtype and is contiguous.");
+  array.def("get_nbi", &get<Op::get_nbi, false>, pe, out, nb::kw_only(), context,
+            nb::sig("def get_nbi(self, pe: int, out: typing.Any = None, " MESHMEM_END_OF_SIG
+                    "typing.Any"),
+            "As get, but the data is there after quiet (9.6).");
+  const auto put_signal_arguments = [&](const char* name, auto function, const char* sig,
+                                        const char* text) {
+    array.def(name, function, pe, values, nb::arg("signal"), nb::arg("value"),
+              nb::arg("op") = "set", nb::arg("index") = 0, nb::kw_only(), context, nb::sig(sig),
+              text);
+  };
+  put_signal_arguments(
+      "put_signal", &put_signal<Op::put_signal, true>,
+      "def put_signal(self, pe: int, values: " MESHMEM_BUFFER
+      ", signal: Array, value: int, op: typing.Literal['set', 'add'] = 'set', index: int = "
+      "0, " MESHMEM_END_OF_SIG "None",
+      "As put, and then sets PE pe's signal[index] to value, or adds it (9.8). A PE that sees the "
+      "signal sees the data. signal is an array of uint64.");
+  put_signal_arguments(
+      "put_signal_nbi", &put_signal<Op::put_signal_nbi, false>,
+      "def put_signal_nbi(self, pe: int, values: " MESHMEM_BUFFER
+      ", signal: Array, value: int, op: typing.Literal['set', 'add'] = 'set', index: int = "
+      "0, " MESHMEM_END_OF_SIG "None",
+      "As put_signal, but values must not change before quiet (9.8).");
+  const auto strided = [&](const char* name, auto function, const char* buffer,
+                           const std::string& sig, const char* text) {
+    array.def(name, function, pe, nb::arg(buffer), nb::kw_only(), context, nb::sig(sig.c_str()),
+              text);
+  };
+  const std::string puts = "(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None";
+  const std::string gets = "(self, pe: int, out: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None";
+  using Strided = void(const Array&, int, nb::handle, Context*);
+  strided("iput", static_cast<Strided*>([](const Array& a, int to, nb::handle v, Context* c) {
+            move_strided<Op::iput>(a, Way::put, to, v, "values", c);
+          }),
+          "values", "def iput" + puts,
+          "A put whose ends have one dimension and any positive strides (9.6), as "
+          "grid[:, 0].iput(pe, column).");
+  strided("iget", static_cast<Strided*>([](const Array& a, int from, nb::handle v, Context* c) {
+            move_strided<Op::iget>(a, Way::get, from, v, "out", c);
+          }),
+          "out", "def iget" + gets,
+          "A get whose ends have one dimension and any positive strides (9.6).");
+  strided("ibput", static_cast<Strided*>([](const Array& a, int to, nb::handle v, Context* c) {
+            move_blocks<Op::ibput>(a, Way::put, to, v, "values", c);
+          }),
+          "values", "def ibput" + puts,
+          "A put of blocks: the ends have two dimensions, and their rows are contiguous (9.6), as "
+          "grid[:, :2].ibput(pe, columns).");
+  strided("ibget", static_cast<Strided*>([](const Array& a, int from, nb::handle v, Context* c) {
+            move_blocks<Op::ibget>(a, Way::get, from, v, "out", c);
+          }),
+          "out", "def ibget" + gets,
+          "A get of blocks: the ends have two dimensions, and their rows are contiguous (9.6).");
+  array.def(
+      "p", &p, pe, nb::arg("value"), nb::arg("index") = 0, nb::kw_only(), context,
+      nb::sig("def p(self, pe: int, value: typing.Any, index: int = 0, " MESHMEM_END_OF_SIG "None"),
+      "Puts one value into element index of PE pe's part (9.6). OverflowError if it does "
+      "not fit.");
+  array.def("g", &g, pe, nb::arg("index") = 0, nb::kw_only(), context,
+            nb::sig("def g(self, pe: int, index: int = 0, " MESHMEM_END_OF_SIG "typing.Any"),
+            "Gets element index of PE pe's part, as a number (9.6).");
+  bind_atomics(array);
+  bind_atomics_nbi(array);
+  bind_signals(array);
+}
+
+}  // namespace meshmem::python
