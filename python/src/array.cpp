@@ -154,11 +154,9 @@ nb::object copy_of_pe(nb::handle self, int pe, const char* copy) {
                            nb::rv_policy::take_ownership));
 }
 
-nb::dict array_interface(nb::handle self) {
-  const auto& array = nb::cast<const Array&>(self);
-  array.require_usable("array");
-  nb::dict dict = nb::borrow<nb::dict>(as_numpy(self).attr("__array_interface__"));
-  return dict;
+nb::object array_interface(nb::handle self) {
+  nb::cast<const Array&>(self).require_usable("array");
+  return as_numpy(self).attr("__array_interface__");
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -194,7 +192,10 @@ PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
 }  // namespace
 
 nb::tuple shape_of(const Array& array) { return nb::tuple(nb::cast(array.layout.shape)); }
-nb::module_ numpy() { return nb::module_::import_("numpy"); }
+const nb::module_& numpy() {
+  static const auto& module = *new nb::module_(nb::module_::import_("numpy"));
+  return module;
+}
 
 std::size_t Layout::size() const {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());

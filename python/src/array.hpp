@@ -15,7 +15,7 @@
 
 namespace meshmem::python {
 
-// What the views of an allocation share.
+// An allocation, which its views share.
 struct Block {
   char* data;
   std::size_t bytes;
@@ -100,6 +100,6 @@ Value value_of(nb::handle object, const Array& array, const char* name);
 nb::object object_of(const Value& value, const Array& array);
 int comparison(const std::string& text);
 nb::tuple shape_of(const Array& array);
-nb::module_ numpy();
+const nb::module_& numpy();
 
 }  // namespace meshmem::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the module knows of the job, errors, and the release of Python's lock (the GIL).
+// The module's knowledge of the job, errors, and the release of Python's lock (the GIL).
 // Invariant: bad input raises an exception that names the argument before anything is sent.
 // Included by all files here.
 #pragma once

@@ -165,159 +165,154 @@ nb::object g(const Array& array, int pe, std::size_t index, Context* given) {
   return object_of(value, array);
 }
 
-// Runs an atomic routine on an element of PE pe: (ctx, dest, values..., pe).
-template <class... Values>
-void run_atomic(Op op, const Array& array, int pe, std::size_t index, Context* given, Value* result,
-                const Values&... values) {
-  const auto function = array.routine(op, "array");
-  void* const address = array.element(index, "array");
-  auto& context = checked_context(given, pe);
-  const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
-  call(function, result, context.handle, address, values..., pe);
-}
+// An atomic routine on an element of PE pe: (ctx, dest, values..., pe), or nonblocking
+// (ctx, fetch, dest, values..., pe).
+struct Atomic {
+  Atomic(Op op, const Array& array, int pe, std::size_t index, Context* given)
+      : array(array),
+        pe(pe),
+        function(array.routine(op, "array")),
+        address(array.element(index, "array")),
+        context(checked_context(given, pe)) {}
 
-// The same, nonblocking: (ctx, fetch, dest, values..., pe).
-template <class... Values>
-void run_atomic_nbi(Op op, nb::handle fetch, const Array& array, int pe, std::size_t index,
-                    Context* given, const Values&... values) {
-  const auto function = array.routine(op, "array");
-  void* const address = array.element(index, "array");
-  Buffer buffer(fetch, "fetch", true);
-  buffer.require_type_of(array, "fetch");
-  if (buffer.view().len != array.layout.itemsize)
-    fail(PyExc_ValueError, "fetch: needs one element");
-  auto& context = checked_context(given, pe);
-  {
-    const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
-    call(function, nullptr, context.handle, static_cast<void*>(buffer.data()), address, values...,
-         pe);
+  template <class... Values>
+  nb::object run(bool is_fetch, const Values&... values) const {
+    Value before;
+    {
+      const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
+      call(function, &before, context.handle, address, values..., pe);
+    }
+    return is_fetch ? object_of(before, array) : nb::none();
   }
-  context.pending.push_back(std::move(buffer));
-}
 
-constexpr const char* kAtomic =
-    " Atomic with all others on that element (9.7). index counts elements. TypeError if the "
-    "standard has none for the dtype.";
+  template <class... Values>
+  void run_nbi(nb::handle fetch, const Values&... values) const {
+    Buffer buffer(fetch, "fetch", true);
+    buffer.require_type_of(array, "fetch");
+    if (buffer.view().len != array.layout.itemsize)
+      fail(PyExc_ValueError, "fetch: needs one element");
+    {
+      const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
+      call(function, nullptr, context.handle, static_cast<void*>(buffer.data()), address, values...,
+           pe);
+    }
+    context.pending.push_back(std::move(buffer));
+  }
 
-struct AtomicOp {
-  const char* name;
-  Op op;
-  const char* what;
+  Value value(nb::handle object, const char* name) const { return value_of(object, array, name); }
+
+  const Array& array;
+  int pe;
+  Function function;
+  void* address;
+  Context& context;
 };
 
-void bind_atomics(nb::class_<Array>& array) {
+// What an atomic routine takes beside the element.
+enum class Takes { nothing, value, cond_and_value };
+
+struct AtomicRow {
+  const char* name;
+  Takes takes;
+  Op op;
+  Op nbi;  // the same as op where there is none, since nothing is fetched
+  const char* text;
+};
+constexpr AtomicRow kAtomics[] = {
+    {"fetch", Takes::nothing, Op::atomic_fetch, Op::atomic_fetch_nbi, "Returns the value."},
+    {"set", Takes::value, Op::atomic_set, Op::atomic_set, "Sets the value."},
+    {"swap", Takes::value, Op::atomic_swap, Op::atomic_swap_nbi,
+     "Sets the value and returns the one before."},
+    {"compare_swap", Takes::cond_and_value, Op::atomic_compare_swap, Op::atomic_compare_swap_nbi,
+     "Sets value if the element is cond, and returns what it was."},
+    {"inc", Takes::nothing, Op::atomic_inc, Op::atomic_inc, "Adds 1."},
+    {"fetch_inc", Takes::nothing, Op::atomic_fetch_inc, Op::atomic_fetch_inc_nbi,
+     "Adds 1 and returns the value before."},
+    {"add", Takes::value, Op::atomic_add, Op::atomic_add, "Adds value; integers wrap."},
+    {"fetch_add", Takes::value, Op::atomic_fetch_add, Op::atomic_fetch_add_nbi,
+     "Adds value and returns the value before; integers wrap."},
+    {"and", Takes::value, Op::atomic_and, Op::atomic_and, "Bitwise and with value."},
+    {"fetch_and", Takes::value, Op::atomic_fetch_and, Op::atomic_fetch_and_nbi,
+     "Bitwise and with value; returns the value before."},
+    {"or", Takes::value, Op::atomic_or, Op::atomic_or, "Bitwise or with value."},
+    {"fetch_or", Takes::value, Op::atomic_fetch_or, Op::atomic_fetch_or_nbi,
+     "Bitwise or with value; returns the value before."},
+    {"xor", Takes::value, Op::atomic_xor, Op::atomic_xor, "Bitwise exclusive or with value."},
+    {"fetch_xor", Takes::value, Op::atomic_fetch_xor, Op::atomic_fetch_xor_nbi,
+     "Bitwise exclusive or with value; returns the value before."}};
+
+void bind_atomic(nb::class_<Array>& array, const AtomicRow& row) {
+  const auto pe = nb::arg("pe"), cond = nb::arg("cond"), value = nb::arg("value");
   const auto index = nb::arg("index") = 0;
-  const auto context = nb::arg("ctx") = nb::none();
-  const auto document = [](const AtomicOp& row) { return std::string(row.what) + kAtomic; };
-
-  for (const AtomicOp row :
-       {AtomicOp{"atomic_fetch", Op::atomic_fetch, "Returns the value."},
-        {"atomic_fetch_inc", Op::atomic_fetch_inc, "Adds 1 and returns the value before."}})
-    array.def(
-        row.name,
-        [op = row.op](const Array& a, int pe, std::size_t at, Context* ctx) {
-          Value value;
-          run_atomic(op, a, pe, at, ctx, &value);
-          return object_of(value, a);
+  const auto ctx = nb::arg("ctx") = nb::none();
+  const bool is_fetch = row.op != row.nbi;
+  const std::string name = std::string("atomic_") + row.name;
+  const std::string values = row.takes == Takes::nothing ? ""
+                             : row.takes == Takes::value ? "value: typing.Any, "
+                                                         : "cond: typing.Any, value: typing.Any, ";
+  const std::string sig = "def " + name + "(self, pe: int, " + values +
+                          "index: int = 0, *, ctx: Context | None = None) -> " +
+                          (is_fetch ? "typing.Any" : "None");
+  const std::string text = std::string(row.text) +
+                           " Atomic on element index of PE pe's part (9.7). TypeError if the "
+                           "standard has no such atomic for the dtype.";
+  const auto bind = [&](auto function, const auto&... taken) {
+    array.def(name.c_str(), function, pe, taken..., index, nb::kw_only(), ctx, nb::sig(sig.c_str()),
+              text.c_str());
+  };
+  const Op op = row.op;
+  if (row.takes == Takes::nothing)
+    bind([=](const Array& a, int to, std::size_t at, Context* c) {
+      return Atomic(op, a, to, at, c).run(is_fetch);
+    });
+  else if (row.takes == Takes::value)
+    bind(
+        [=](const Array& a, int to, nb::handle v, std::size_t at, Context* c) {
+          const Atomic atomic(op, a, to, at, c);
+          return atomic.run(is_fetch, atomic.value(v, "value"));
         },
-        nb::arg("pe"), index, nb::kw_only(), context, document(row).c_str());
-
-  const AtomicOp inc{"atomic_inc", Op::atomic_inc, "Adds 1."};
-  array.def(
-      inc.name,
-      [](const Array& a, int pe, std::size_t at, Context* ctx) {
-        run_atomic(Op::atomic_inc, a, pe, at, ctx, nullptr);
-      },
-      nb::arg("pe"), index, nb::kw_only(), context, document(inc).c_str());
-
-  for (const AtomicOp row : {AtomicOp{"atomic_set", Op::atomic_set, "Sets the value."},
-                             {"atomic_add", Op::atomic_add, "Adds value; integers wrap."},
-                             {"atomic_and", Op::atomic_and, "Bitwise and with value."},
-                             {"atomic_or", Op::atomic_or, "Bitwise or with value."},
-                             {"atomic_xor", Op::atomic_xor, "Bitwise exclusive or with value."}})
-    array.def(
-        row.name,
-        [op = row.op](const Array& a, int pe, nb::handle value, std::size_t at, Context* ctx) {
-          a.routine(op, "array");
-          run_atomic(op, a, pe, at, ctx, nullptr, value_of(value, a, "value"));
+        value);
+  else
+    bind(
+        [=](const Array& a, int to, nb::handle c, nb::handle v, std::size_t at, Context* context) {
+          const Atomic atomic(op, a, to, at, context);
+          return atomic.run(is_fetch, atomic.value(c, "cond"), atomic.value(v, "value"));
         },
-        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, document(row).c_str());
-
-  for (const AtomicOp row :
-       {AtomicOp{"atomic_swap", Op::atomic_swap, "Sets the value and returns the one before."},
-        {"atomic_fetch_add", Op::atomic_fetch_add, "Adds value and returns the value before."},
-        {"atomic_fetch_and", Op::atomic_fetch_and, "Bitwise and; returns the value before."},
-        {"atomic_fetch_or", Op::atomic_fetch_or, "Bitwise or; returns the value before."},
-        {"atomic_fetch_xor", Op::atomic_fetch_xor,
-         "Bitwise exclusive or; returns the value before."}})
-    array.def(
-        row.name,
-        [op = row.op](const Array& a, int pe, nb::handle value, std::size_t at, Context* ctx) {
-          Value before;
-          a.routine(op, "array");
-          run_atomic(op, a, pe, at, ctx, &before, value_of(value, a, "value"));
-          return object_of(before, a);
-        },
-        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, document(row).c_str());
-
-  const AtomicOp swap{"atomic_compare_swap", Op::atomic_compare_swap,
-                      "Sets value if the value is cond; returns the one before."};
-  array.def(
-      swap.name,
-      [](const Array& a, int pe, nb::handle cond, nb::handle value, std::size_t at, Context* ctx) {
-        Value before;
-        a.routine(Op::atomic_compare_swap, "array");
-        run_atomic(Op::atomic_compare_swap, a, pe, at, ctx, &before, value_of(cond, a, "cond"),
-                   value_of(value, a, "value"));
-        return object_of(before, a);
-      },
-      nb::arg("pe"), nb::arg("cond"), nb::arg("value"), index, nb::kw_only(), context,
-      document(swap).c_str());
+        cond, value);
 }
 
-constexpr const char* kFetch =
-    " Nonblocking: the value before is in fetch, an array of one element, after quiet (9.7).";
-
-void bind_atomics_nbi(nb::class_<Array>& array) {
+void bind_atomic_nbi(nb::class_<Array>& array, const AtomicRow& row) {
+  const auto pe = nb::arg("pe"), cond = nb::arg("cond"), value = nb::arg("value");
   const auto index = nb::arg("index") = 0;
-  const auto context = nb::arg("ctx") = nb::none();
-  const auto document = [](const AtomicOp& row) { return std::string(row.what) + kFetch; };
-
-  for (const AtomicOp row : {AtomicOp{"atomic_fetch_nbi", Op::atomic_fetch_nbi, "Fetches."},
-                             {"atomic_fetch_inc_nbi", Op::atomic_fetch_inc_nbi, "Adds 1."}})
-    array.def(
-        row.name,
-        [op = row.op](const Array& a, nb::handle fetch, int pe, std::size_t at, Context* ctx) {
-          run_atomic_nbi(op, fetch, a, pe, at, ctx);
+  const auto ctx = nb::arg("ctx") = nb::none();
+  const std::string name = std::string("atomic_") + row.name + "_nbi";
+  const std::string text = std::string("As atomic_") + row.name +
+                           ", but the value before is in fetch, an array of one element, after "
+                           "quiet (9.7).";
+  const auto bind = [&](auto function, const auto&... taken) {
+    array.def(name.c_str(), function, nb::arg("fetch"), pe, taken..., index, nb::kw_only(), ctx,
+              text.c_str());
+  };
+  const Op op = row.nbi;
+  if (row.takes == Takes::nothing)
+    bind([=](const Array& a, nb::handle fetch, int to, std::size_t at, Context* c) {
+      Atomic(op, a, to, at, c).run_nbi(fetch);
+    });
+  else if (row.takes == Takes::value)
+    bind(
+        [=](const Array& a, nb::handle fetch, int to, nb::handle v, std::size_t at, Context* c) {
+          const Atomic atomic(op, a, to, at, c);
+          atomic.run_nbi(fetch, atomic.value(v, "value"));
         },
-        nb::arg("fetch"), nb::arg("pe"), index, nb::kw_only(), context, document(row).c_str());
-
-  for (const AtomicOp row :
-       {AtomicOp{"atomic_swap_nbi", Op::atomic_swap_nbi, "Sets the value."},
-        {"atomic_fetch_add_nbi", Op::atomic_fetch_add_nbi, "Adds value."},
-        {"atomic_fetch_and_nbi", Op::atomic_fetch_and_nbi, "Bitwise and."},
-        {"atomic_fetch_or_nbi", Op::atomic_fetch_or_nbi, "Bitwise or."},
-        {"atomic_fetch_xor_nbi", Op::atomic_fetch_xor_nbi, "Bitwise exclusive or."}})
-    array.def(
-        row.name,
-        [op = row.op](const Array& a, nb::handle fetch, int pe, nb::handle value, std::size_t at,
-                      Context* ctx) {
-          a.routine(op, "array");
-          run_atomic_nbi(op, fetch, a, pe, at, ctx, value_of(value, a, "value"));
+        value);
+  else
+    bind(
+        [=](const Array& a, nb::handle fetch, int to, nb::handle c, nb::handle v, std::size_t at,
+            Context* context) {
+          const Atomic atomic(op, a, to, at, context);
+          atomic.run_nbi(fetch, atomic.value(c, "cond"), atomic.value(v, "value"));
         },
-        nb::arg("fetch"), nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context,
-        document(row).c_str());
-
-  array.def(
-      "atomic_compare_swap_nbi",
-      [](const Array& a, nb::handle fetch, int pe, nb::handle cond, nb::handle value,
-         std::size_t at, Context* ctx) {
-        a.routine(Op::atomic_compare_swap_nbi, "array");
-        run_atomic_nbi(Op::atomic_compare_swap_nbi, fetch, a, pe, at, ctx,
-                       value_of(cond, a, "cond"), value_of(value, a, "value"));
-      },
-      nb::arg("fetch"), nb::arg("pe"), nb::arg("cond"), nb::arg("value"), index, nb::kw_only(),
-      context, (std::string("Sets value if the value is cond.") + kFetch).c_str());
+        cond, value);
 }
 
 void bind_signals(nb::class_<Array>& array) {
@@ -327,26 +322,21 @@ void bind_signals(nb::class_<Array>& array) {
       "signal_fetch",
       [](const Array& a, std::size_t at) { return shmem_signal_fetch(signal_address(a, at)); },
       index, "This PE's own signal, read atomically. The array's dtype is uint64 (9.8).");
-  array.def(
-      "signal_set",
-      [](const Array& a, int pe, uint64_t value, std::size_t at, Context* given) {
-        auto* const address = signal_address(a, at);
-        auto& ctx = checked_context(given, pe);
-        const Unlocked unlocked(may_wait(ctx, pe, sizeof value));
-        shmem_ctx_signal_set(ctx.handle, address, value, pe);
-      },
-      nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context,
-      "Sets PE pe's signal, behind this PE's earlier puts to it (9.8).");
-  array.def(
-      "signal_add",
-      [](const Array& a, int pe, uint64_t value, std::size_t at, Context* given) {
-        auto* const address = signal_address(a, at);
-        auto& ctx = checked_context(given, pe);
-        const Unlocked unlocked(may_wait(ctx, pe, sizeof value));
-        shmem_ctx_signal_add(ctx.handle, address, value, pe);
-      },
-      nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context,
-      "Adds to PE pe's signal, behind this PE's earlier puts to it (9.8).");
+  const auto update = [&](const char* name, auto routine, const char* text) {
+    array.def(
+        name,
+        [routine](const Array& a, int pe, uint64_t value, std::size_t at, Context* given) {
+          auto* const address = signal_address(a, at);
+          auto& ctx = checked_context(given, pe);
+          const Unlocked unlocked(may_wait(ctx, pe, sizeof value));
+          routine(ctx.handle, address, value, pe);
+        },
+        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, text);
+  };
+  update("signal_set", shmem_ctx_signal_set,
+         "Sets PE pe's signal, behind this PE's earlier puts to it (9.8).");
+  update("signal_add", shmem_ctx_signal_add,
+         "Adds to PE pe's signal, behind this PE's earlier puts to it (9.8).");
   array.def(
       "signal_wait_until",
       [](const Array& a, const std::string& cmp, uint64_t value, std::size_t at) {
@@ -446,8 +436,10 @@ void bind_one_sided(nb::class_<Array>& array) {
   array.def("g", &g, pe, nb::arg("index") = 0, nb::kw_only(), context,
             nb::sig("def g(self, pe: int, index: int = 0, " MESHMEM_END_OF_SIG "typing.Any"),
             "Gets element index of PE pe's part, as a number (9.6).");
-  bind_atomics(array);
-  bind_atomics_nbi(array);
+  for (const auto& row : kAtomics) {
+    bind_atomic(array, row);
+    if (row.op != row.nbi) bind_atomic_nbi(array, row);
+  }
   bind_signals(array);
 }
 

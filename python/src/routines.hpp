@@ -23,7 +23,7 @@ enum class Op {
   count
 };
 
-// What distinguishes C's types for the library; several names (int, int32_t) share one.
+// C's types as the library tells them apart; several names (int, int32_t) share one.
 enum class Code {
   int8,
   int16,
