@@ -18,12 +18,12 @@ NO_NETWORK = ("Retrying (", "ReadTimeoutError", "ConnectionError")
 
 
 def skip(reason):
-    print(f"make_site.py: skipped: {reason}")
+    print(f"{pathlib.Path(sys.argv[0]).name}: skipped: {reason}")
     sys.exit(77)
 
 
-def make_environment(folder):
-    wanted, installed = HERE / "requirements.txt", folder / "requirements.txt"
+def make_environment(folder, wanted=HERE / "requirements.txt"):
+    installed = folder / "requirements.txt"
     if installed.exists() and installed.read_bytes() == wanted.read_bytes():
         return
     if subprocess.run([sys.executable, "-m", "venv", "--clear", folder]).returncode:
@@ -35,7 +35,7 @@ def make_environment(folder):
         print(made.stdout)
         if any(sign in made.stdout for sign in NO_NETWORK):
             skip("PyPI cannot be reached")
-        sys.exit("make_site.py: pip could not install docs/site/requirements.txt")
+        sys.exit(f"make_site.py: pip could not install {wanted}")
     shutil.copy(wanted, installed)
 
 

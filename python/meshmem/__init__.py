@@ -82,26 +82,32 @@ def located_dtype(dtype: DTypeLike) -> np.dtype[typing.Any]:
 class Lock:
     """A lock that one PE has at a time (9.13). Collective to make and to free.
 
-    `with lock:` acquires and releases it. It belongs to a PE, not to a thread.
+    `with lock:` acquires and releases it. It belongs to a PE, not to a thread: RuntimeError if a PE
+    acquires it twice, or releases a lock that it does not have.
     """
 
     def __init__(self) -> None:
         self._word = zeros(1, np.int64)
+        self._is_mine = False
 
     def acquire(self, blocking: bool = True) -> bool:
         """Waits for the lock; PEs get it in the order in which they ask (9.13, shmem_set_lock).
 
         With blocking=False returns whether it got the lock, without a wait (shmem_test_lock).
         """
-        if not blocking:
-            return _core.test_lock(self._word)
-        _core.set_lock(self._word)
-        return True
+        if self._is_mine:
+            raise RuntimeError("lock: this PE has it already")
+        if blocking:
+            _core.set_lock(self._word)
+        self._is_mine = _core.test_lock(self._word) if not blocking else True
+        return self._is_mine
 
     def release(self) -> None:
-        """Completes this PE's operations and gives the lock back (9.13, shmem_clear_lock)."""
-        quiet()
+        """Completes this PE's earlier updates and gives the lock back (9.13, shmem_clear_lock)."""
+        if not self._is_mine:
+            raise RuntimeError("lock: this PE does not have it")
         _core.clear_lock(self._word)
+        self._is_mine = False
 
     def free(self) -> None:
         """Releases the memory. Collective."""

@@ -53,7 +53,12 @@ def test_views(make, me, right):
 
 def test_ptr(make, me, right, left):
     array = make(2, int)
-    array.ptr(right)[1] = me
+    there = array.ptr(right)
+    assert (there is None) == (meshmem.TEAM_WORLD.translate_pe(right, meshmem.TEAM_SHARED) is None)
+    if there is None:
+        array.p(right, me, 1)
+    else:
+        there[1] = me
     meshmem.barrier_all()
     assert array.local[1] == left
 

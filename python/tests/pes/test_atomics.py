@@ -115,7 +115,10 @@ def test_locks(make, n):
     assert counter.g(0) == TIMES * n
     meshmem.barrier_all()
     if lock.acquire(blocking=False):
-        assert not lock.acquire(blocking=False)
+        with pytest.raises(RuntimeError, match="^lock: this PE has it"):
+            lock.acquire()
+        lock.release()
+    with pytest.raises(RuntimeError, match="^lock: this PE does not"):
         lock.release()
     meshmem.barrier_all()
     lock.free()

@@ -148,7 +148,7 @@ def test_strided_teams(make, me, n):
             assert evens.num_contexts() == 1
             assert evens.translate_pe(me // 2, WORLD) == me
             assert WORLD.translate_pe(1, evens) is None if n > 1 else True
-            assert evens.ptr(source, evens.n_pes() - 1)[0] == 2 * (evens.n_pes() - 1)
+            assert evens.ptr(source, evens.my_pe())[0] == me
             evens.sum(dest, source)
             assert dest.local[0] == sum(range(0, n, 2))
             with meshmem.Context(evens, serialized=True) as ctx:
@@ -193,7 +193,7 @@ def test_contexts(make, me, n, left, right):
 def test_queries(make, me, n):
     assert meshmem.version() == (1, 6) and meshmem.name().startswith("meshmem")
     assert meshmem.query_thread() == 3 and meshmem.is_initialized()
-    assert WORLD.n_pes() == meshmem.TEAM_SHARED.n_pes() == n
+    assert WORLD.n_pes() == n and 1 <= meshmem.TEAM_SHARED.n_pes() <= n
     assert meshmem.is_accessible(n - 1) and not meshmem.is_accessible(n)
     assert make(1).is_accessible(n - 1)
     meshmem.pcontrol(1)

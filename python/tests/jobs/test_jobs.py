@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How jobs of Python programs start and end. Each test runs jobs of its own: pytest runs without a
+launcher, and takes oshrun from the package."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from meshmem.run import find_oshrun
+
+START = "import meshmem, os, sys, numpy as np\nmeshmem.init()\nme = meshmem.my_pe()\n"
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+
+
+def command(pes, program, *launcher):
+    return [*(launcher or (find_oshrun(),)), "-n", str(pes), sys.executable, "-c",
+            START + textwrap.dedent(program)]
+
+
+def run(words, **options):
+    environment = {**os.environ, "MESHMEM_TIMEOUT": "60", **options.pop("env", {})}
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                          timeout=100, env=environment, **options)
+
+
+def test_both_launchers(tmp_path):
+    program = tmp_path / "prog.py"
+    program.write_text(START + "print(me, meshmem.n_pes(), sys.argv[1:])\n")
+    for launcher in ((find_oshrun(),), (sys.executable, "-m", "meshmem.run")):
+        python = (sys.executable,) if len(launcher) == 1 else ()
+        result = run([*launcher, "-n", 3, *python, program, "-n", "x.py"])
+        assert result.returncode == 0, result
+        assert sorted(result.stdout.splitlines()) == [f"{pe} 3 ['-n', 'x.py']" for pe in range(3)]
+    assert run([sys.executable, program]).stdout == "0 1 []\n"
+
+
+def test_run_says_what_is_wrong():
+    result = run([sys.executable, "-m", "meshmem.run", "-n", 2])
+    assert result.returncode == 1 and result.stderr.startswith("usage: "), result
+
+
+def test_an_exception_ends_the_job():
+    result = run(command(3, """
+        def fails():
+            raise KeyError("why")
+        if me == 1:
+            fails()
+        meshmem.barrier_all()
+    """))
+    assert result.returncode == 1, result
+    assert "meshmem: PE 1 of 3 ends the job: KeyError was not caught\nTraceback" in result.stderr
+    assert "in fails\n" in result.stderr and "\nKeyError: 'why'\n" in result.stderr
+
+
+def test_an_exit_with_a_status_ends_the_job():
+    result = run(command(2, """
+        if me == 1:
+            sys.exit(7)
+        meshmem.barrier_all()
+    """))
+    assert result.returncode == 7 and "PE 1" in result.stderr, result
+
+
+def test_global_exit_flushes():
+    result = run(command(2, """
+        if me == 0:
+            print("last words", end="")
+            meshmem.global_exit(3)
+        meshmem.barrier_all()
+    """))
+    assert (result.returncode, result.stdout) == (3, "last words"), result
+
+
+def test_the_end_of_the_program_finalizes():
+    result = run(command(2, """
+        array = meshmem.zeros(3)
+        view = array.local  # both live until the interpreter ends
+        array.put_nbi(1 - me, np.ones(3))
+    """))
+    assert (result.returncode, result.stderr) == (0, ""), result
+
+
+def test_start_again_after_finalize():
+    result = run(command(2, """
+        array = meshmem.zeros(1)
+        meshmem.finalize()
+        for call in (array.free, meshmem.my_pe, meshmem.barrier_all, lambda: meshmem.zeros(1),
+                     lambda: array.local):
+            try:
+                call()
+                print("no error")
+            except (RuntimeError, BufferError, ValueError):
+                pass
+        meshmem.init()
+        again = meshmem.full(1, 5)
+        print(again.g(1 - me))
+    """))
+    assert (result.returncode, result.stdout) == (0, "5\n5\n"), result
+
+
+def test_no_call_before_init():
+    result = run([sys.executable, "-c", "import meshmem; meshmem.my_pe()"])
+    assert result.returncode == 1
+    assert result.stderr.endswith("RuntimeError: meshmem: call meshmem.init() first\n"), result
+
+
+@pytest.mark.parametrize("wait", ["wait_until", "signal_wait_until"])
+def test_interrupt_in_a_wait(wait):
+    """One PE, which a terminal's Ctrl-C reaches at once; oshrun ends its PEs by SIGTERM."""
+    program = START + textwrap.dedent(f"""
+        flag = meshmem.zeros(1, np.uint64)
+        def waits():
+            print("waits", flush=True)
+            flag.{wait}('==', 1)
+        waits()
+    """)
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "MESHMEM_TIMEOUT": "60"})
+    assert process.stdout.readline() == "waits\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)
+    assert process.returncode == 130, (process.returncode, output)
+    assert "PE 0 of 1 ends the job: interrupted in a call that waits\n" in output[1]
+    assert "in waits\n" in output[1] and output[1].endswith("KeyboardInterrupt\n")
+
+
+def test_interrupt_between_calls():
+    result = run([sys.executable, "-c", START + textwrap.dedent("""
+        import signal, threading
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            print("caught")
+    """)])
+    assert (result.returncode, result.stdout) == (0, "caught\n"), result
+
+
+def test_interrupt_of_a_job():
+    process = subprocess.Popen(command(2, """
+        print("waits", flush=True)
+        meshmem.zeros(1, int).wait_until("==", 1)
+    """), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert [process.stdout.readline() for _ in range(2)] == ["waits\n"] * 2
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def test_a_child_of_fork_may_not_call():
+    result = run([sys.executable, "-c", START + textwrap.dedent("""
+        array = meshmem.zeros(1)
+        child = os.fork()
+        if child == 0:
+            for call in (meshmem.my_pe, meshmem.barrier_all, lambda: array.g(0), meshmem.init):
+                try:
+                    call()
+                    os._exit(1)
+                except RuntimeError as error:
+                    assert "child of fork" in str(error)
+            sys.exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        array.p(0, 1)
+    """)])
+    assert (result.returncode, result.stdout) == (0, "0\n"), result
+
+
+def test_threads_call_at_the_same_time():
+    result = run(command(2, """
+        import threading
+        counter = meshmem.zeros(1, int)
+        def add():
+            for _ in range(1000):
+                counter.atomic_inc(0)
+        threads = [threading.Thread(target=add) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        meshmem.barrier_all()
+        print(counter.g(0))
+    """))
+    assert (result.returncode, result.stdout) == (0, "8000\n8000\n"), result
+
+
+def test_a_wait_has_a_row_in_the_table():
+    result = run(command(2, "meshmem.zeros(1, int).wait_until('==', 1)"),
+                 env={"MESHMEM_TIMEOUT": "1"})
+    assert result.returncode and re.search("shmem_\\w*wait_until", result.stderr), result

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the Python package over the library of a build folder, and tests it: pytest at 1 to 4 PEs
+and over two simulated machines, mypy over the package and the examples, and the commands of
+docs/python.md.
+
+core.py PROJECT_FOLDER BUILD_FOLDER CXX   the environment with NumPy is beside BUILD_FOLDER
+
+Ends with 77 and a reason without Python's venv or headers, or if PyPI cannot be reached.
+"""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+
+PROJECT, BUILD, CXX = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+sys.path.insert(0, str(PROJECT / "docs/site"))
+import make_site  # noqa: E402
+
+VENV = BUILD.parent / "python_venv"
+PYTHON = VENV.resolve() / "bin/python"
+FOLDER = BUILD / "python"
+PACKAGE = FOLDER / "package"
+OSHRUN = BUILD / "bin/oshrun"
+PAGE = PROJECT / "docs/python.md"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1",
+               "MESHMEM_TIMEOUT": "60", "PATH": f"{PYTHON.parent}:{BUILD}/bin:{os.environ['PATH']}"}
+
+
+def run(what, words, **options):
+    """Prints what a command prints, and ends the test if it fails. Returns its output."""
+    begin = time.monotonic()
+    ended = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, timeout=300, env=ENVIRONMENT,
+                           **options)
+    seconds = time.monotonic() - begin
+    if ended.returncode:
+        sys.exit(f"{ended.stdout}\ncore.py: {what} failed with status {ended.returncode}")
+    last = (ended.stdout.strip().splitlines() or [""])[-1]
+    print(f"core.py: {what}: {seconds:.1f} s: {last}", flush=True)
+    return ended.stdout
+
+
+def install():
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+        make_site.skip("Python's headers are missing (package python3-dev)")
+    make_site.make_environment(VENV, PROJECT / "python/tests/requirements.txt")
+    shutil.rmtree(PACKAGE, ignore_errors=True)
+    run("pip install ./python",
+        [PYTHON, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
+         "--no-index", "--target", PACKAGE, PROJECT / "python",
+         f"-Cbuild-dir={FOLDER / 'build'}", f"-Ccmake.define.MESHMEM_BUILD_FOLDER={BUILD}",
+         f"-Ccmake.define.CMAKE_CXX_COMPILER={CXX}"])
+
+
+def run_pytest(what, folder, launcher=()):
+    said = run(what, [*launcher, PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                      "--capture=sys", PROJECT / "python/tests" / folder])
+    if not re.search(r"^[1-9]\d* passed", said, re.MULTILINE) or "skipped" in said:
+        sys.exit(f"{said}\ncore.py: {what} ran no test, or skipped some")
+
+
+def commands_of(page):
+    """(command, expected lines) of each block of the page that shows a command of a program of the
+    page or of an example; a python block before it with `# NAME.py` at its head is the program."""
+    programs = {}
+    for language, text in re.findall(r"^```(\w*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        head = re.match(r"# (\w+\.py)\n", text)
+        if language == "python" and head:
+            programs[head[1]] = text
+        elif text.startswith("$ "):
+            command, _, shown = text[2:].partition("\n")
+            yield programs, command, shown.splitlines()
+
+
+def check_page():
+    """Numbers with a point differ from run to run, and so does the order of PEs' lines."""
+    def plain(lines):
+        return sorted(re.sub(r"(?<![\w.])\d+\.\d+", "N", line) for line in lines
+                      if not line.startswith("oshrun:"))
+
+    n_run = 0
+    for programs, command, shown in commands_of(PAGE.read_text(encoding="utf-8")):
+        words = shlex.split(command)
+        if words[0] == "pip" or "..." in shown:
+            continue
+        for name, text in programs.items():
+            (FOLDER / name).write_text(text, encoding="utf-8")
+        ended = subprocess.run(words, cwd=PROJECT if "python/" in command else FOLDER,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               timeout=100, env=ENVIRONMENT)
+        if plain(ended.stdout.splitlines()) != plain(shown):
+            sys.exit(f"core.py: docs/python.md: {command}\nprinted\n{ended.stdout}\nand not\n" +
+                     "\n".join(shown))
+        n_run += 1
+    if n_run < 3:
+        sys.exit("core.py: docs/python.md: hardly a command was found")
+    print(f"core.py: docs/python.md: {n_run} commands print what the page shows")
+
+
+def main():
+    install()
+    mypy = subprocess.Popen([PYTHON, "-m", "mypy", "--strict", "--cache-dir", FOLDER / "mypy",
+                             PACKAGE / "meshmem", *sorted((PROJECT / "python/examples").glob("*.py"))],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env={**ENVIRONMENT, "MYPYPATH": str(PACKAGE), "PYTHONPATH": ""})
+    run_pytest("jobs", "jobs")
+    said = mypy.communicate(timeout=300)[0]
+    if mypy.returncode:
+        sys.exit(f"{said}\ncore.py: mypy failed")
+    print(f"core.py: mypy --strict: {said.strip()}")
+    for pes in (1, 2, 3, 4):
+        run_pytest(f"{pes} PEs", "pes", (OSHRUN, "-n", pes))
+    run_pytest("2 simulated machines", "pes", (OSHRUN, "--fake-nodes", 2, "-n", 3))
+    check_page()
+
+
+if __name__ == "__main__":
+    main()
