@@ -58,8 +58,8 @@ def empty(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int 
     return _allocate(shape, dtype, False, align, hints)
 
 
-def full(shape: Shape, value: typing.Any, dtype: DTypeLike = None, *, align: int = 0,
-         hints: int = 0) -> Array:
+def full(shape: Shape, value: typing.Any, dtype: typing.Optional[DTypeLike] = None, *,
+         align: int = 0, hints: int = 0) -> Array:
     """As zeros, but all elements are value. Without dtype, NumPy's for the value."""
     array = empty(shape, np.asarray(value).dtype if dtype is None else dtype, align=align,
                   hints=hints)

@@ -6,7 +6,6 @@ Runs oshrun with the same Python. Options are oshrun's, up to the program.
 from __future__ import annotations
 
 import os
-import pathlib
 import shutil
 import sys
 import typing
@@ -16,10 +15,8 @@ from . import _core
 
 def find_oshrun() -> typing.Optional[str]:
     """The one that belongs to the library, else the first in PATH."""
-    beside = pathlib.Path(__file__).parent / "bin" / "oshrun"
-    for path in (_core.OSHRUN, str(beside)):
-        if path and os.access(path, os.X_OK):
-            return path
+    if _core.OSHRUN and os.access(_core.OSHRUN, os.X_OK):
+        return _core.OSHRUN
     return shutil.which("oshrun")
 
 

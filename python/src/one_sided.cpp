@@ -350,7 +350,7 @@ void bind_signals(nb::class_<Array>& array) {
       "\"<=\", \"<\", \">=\"), and returns it (9.8).");
 }
 
-#define MESHMEM_BUFFER "Array | typing_extensions.Buffer"
+#define MESHMEM_BUFFER "Array | numpy.typing.NDArray[typing.Any] | typing_extensions.Buffer"
 #define MESHMEM_END_OF_SIG "*, ctx: Context | None = None) -> "
 
 }  // namespace

@@ -18,7 +18,8 @@ import sys
 import sysconfig
 import time
 
-PROJECT, BUILD, CXX = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+PROJECT, BUILD = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+CXX = sys.argv[3]
 sys.path.insert(0, str(PROJECT / "docs/site"))
 import make_site  # noqa: E402
 
@@ -81,8 +82,8 @@ def commands_of(page):
 def check_page():
     """Numbers with a point differ from run to run, and so does the order of PEs' lines."""
     def plain(lines):
-        return sorted(re.sub(r"(?<![\w.])\d+\.\d+", "N", line) for line in lines
-                      if not line.startswith("oshrun:"))
+        return sorted(re.sub(r"(?<![\w.])\d+\.\d+", "N", line.replace(f"{FOLDER}/", ""))
+                      for line in lines if not line.startswith("oshrun:"))
 
     n_run = 0
     for programs, command, shown in commands_of(PAGE.read_text(encoding="utf-8")):
