@@ -173,7 +173,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   }
   *view = {};
   view->buf = array.data;
-  view->obj = Py_NewRef(self);
+  view->obj = nb::handle(self).inc_ref().ptr();
   view->itemsize = layout.itemsize;
   view->len = static_cast<Py_ssize_t>(layout.size()) * layout.itemsize;
   view->ndim = static_cast<int>(layout.shape.size());

@@ -208,7 +208,7 @@ struct Atomic {
   Context& context;
 };
 
-// What an atomic routine takes beside the element.
+// The values that an atomic routine takes.
 enum class Takes { nothing, value, cond_and_value };
 
 struct AtomicRow {

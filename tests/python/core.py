@@ -55,8 +55,8 @@ def install():
     run("pip install ./python",
         [PYTHON, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
          "--no-index", "--target", PACKAGE, PROJECT / "python",
-         f"-Cbuild-dir={FOLDER / 'build'}", f"-Ccmake.define.MESHMEM_BUILD_FOLDER={BUILD}",
-         f"-Ccmake.define.CMAKE_CXX_COMPILER={CXX}"])
+         f"--config-settings=build-dir={FOLDER / 'build'}", f"--config-settings=cmake.define.MESHMEM_BUILD_FOLDER={BUILD}",
+         f"--config-settings=cmake.define.CMAKE_CXX_COMPILER={CXX}"])
 
 
 def run_pytest(what, folder, launcher=()):
@@ -67,8 +67,8 @@ def run_pytest(what, folder, launcher=()):
 
 
 def commands_of(page):
-    """(command, expected lines) of each block of the page that shows a command of a program of the
-    page or of an example; a python block before it with `# NAME.py` at its head is the program."""
+    """(programs, command, its lines) of each block that begins with a command. Programs are the
+    blocks of Python before it that have `# NAME.py` at their head."""
     programs = {}
     for language, text in re.findall(r"^```(\w*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         head = re.match(r"# (\w+\.py)\n", text)
@@ -88,7 +88,7 @@ def check_page():
     n_run = 0
     for programs, command, shown in commands_of(PAGE.read_text(encoding="utf-8")):
         words = shlex.split(command)
-        if words[0] == "pip" or "..." in shown:
+        if "pip" in words:
             continue
         for name, text in programs.items():
             (FOLDER / name).write_text(text, encoding="utf-8")
@@ -106,8 +106,9 @@ def check_page():
 
 def main():
     install()
+    checked = [PACKAGE / "meshmem", *sorted((PROJECT / "python/examples").glob("*.py"))]
     mypy = subprocess.Popen([PYTHON, "-m", "mypy", "--strict", "--cache-dir", FOLDER / "mypy",
-                             PACKAGE / "meshmem", *sorted((PROJECT / "python/examples").glob("*.py"))],
+                             *checked],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env={**ENVIRONMENT, "MYPYPATH": str(PACKAGE), "PYTHONPATH": ""})
     run_pytest("jobs", "jobs")

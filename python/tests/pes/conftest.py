@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests on all PEs of a job: `oshrun -n 4 python3 -m pytest python/tests/pes`. PE 0 reports. A
-failure on any PE ends the job, since the others would wait for it."""
+"""Runs the tests on all PEs of a job: `oshrun -n 4 python3 -m pytest python/tests/pes`. PE 0
+reports. A failure on any PE ends the job, since the others would wait for it."""
 import sys
 
 import meshmem
