@@ -162,7 +162,7 @@ nb::object array_interface(nb::handle self) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto& array = *nb::inst_ptr<Array>(self);
   view->obj = nullptr;
-  if (!array.block->data || job.is_child || !job.is_active) {
+  if (!array.block->is_there() || job.is_child || !job.is_active) {
     PyErr_SetString(PyExc_BufferError, "array: it was freed, or meshmem is not initialized");
     return -1;
   }
@@ -181,9 +181,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->shape = flags & PyBUF_ND ? layout.shape.data() : nullptr;
   view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? layout.strides.data() : nullptr;
   ++array.block->n_exports;
+  ++job.n_exports;
   return 0;
 }
-void release_buffer(PyObject* self, Py_buffer*) { --nb::inst_ptr<Array>(self)->block->n_exports; }
+void release_buffer(PyObject* self, Py_buffer*) {
+  --nb::inst_ptr<Array>(self)->block->n_exports;
+  --job.n_exports;
+}
 
 PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
                        {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
@@ -215,7 +219,7 @@ Layout layout_of(const Py_buffer& view) {
 
 void Array::require_usable(const char* name) const {
   require_active();
-  if (!block->data) fail(PyExc_ValueError, std::string(name) + ": it was freed");
+  if (!block->is_there()) fail(PyExc_ValueError, std::string(name) + ": it was freed");
   if (!is_symmetric) fail(PyExc_ValueError, std::string(name) + ": another PE's memory");
 }
 void Array::require_contiguous(const char* name) const {
@@ -268,9 +272,21 @@ Context& checked_context(Context* context, int pe) {
     require_pe(pe, job.n_pes);
     return default_context;
   }
-  if (context->handle == SHMEM_CTX_INVALID) fail(PyExc_ValueError, "ctx: it was destroyed");
+  require_usable(*context);
   require_pe(pe, context->n_pes);
   return *context;
+}
+
+void require_usable(const Context& context) {
+  require_active();
+  const bool is_over = context.handle != SHMEM_CTX_DEFAULT && context.session != job.session;
+  if (context.handle == SHMEM_CTX_INVALID || is_over)
+    fail(PyExc_ValueError, "ctx: it was destroyed");
+}
+
+// A context that was dropped, and not destroyed, may still read and write what it has.
+Context::~Context() {
+  if (!pending.empty()) new std::vector<Buffer>(std::move(pending));
 }
 
 Mover mover(Op op, const Array& array, std::size_t n, const char* name) {
@@ -419,7 +435,7 @@ void bind_arrays(nb::module_& module) {
             "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "
             "array exists, and ValueError for a view or an array that was freed.");
   bind_with(array, [](Array& self, bool is_error) {
-    if (!is_error && self.block->data) free_block(self);
+    if (!is_error && self.block->is_there()) free_block(self);
   });
   array.def("__getitem__", &view, nb::arg("key"),
             "A view of a part, by NumPy's basic indexing. Of one element it has no dimension.");
@@ -437,7 +453,7 @@ void bind_arrays(nb::module_& module) {
   array.def("__repr__", [](nb::handle self) {
     const auto& a = nb::cast<const Array&>(self);
     return std::string("meshmem.Array(shape=") + text_of(a.layout.shape) +
-           ", dtype=" + nb::str(a.dtype).c_str() + (a.block->data ? ")" : ", freed)");
+           ", dtype=" + nb::str(a.dtype).c_str() + (a.block->is_there() ? ")" : ", freed)");
   });
   array.def_prop_ro(
       "local", [](nb::handle self) { return as_numpy(self); },

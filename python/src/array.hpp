@@ -20,6 +20,9 @@ struct Block {
   char* data;
   std::size_t bytes;
   long n_exports = 0;  // NumPy arrays and memoryviews
+  int session = job.session;
+
+  bool is_there() const { return data && session == job.session; }
 };
 
 // The type, shape and strides of elements, of an array or of an object with Python's buffer.
@@ -74,12 +77,16 @@ class Buffer {
 struct Context {
   Context() = default;
   Context(Context&&) = default;  // only: nanobind asks whether it can copy one
+  ~Context();
 
   shmem_ctx_t handle = SHMEM_CTX_DEFAULT;
   int n_pes = 0;
+  int session = job.session;
   std::vector<Buffer> pending;  // what nonblocking calls use until quiet
 };
 inline Context default_context;
+// Raises an exception if it was destroyed.
+void require_usable(const Context& context);
 
 // The context to use, after checks of it and of pe.
 Context& checked_context(Context* context, int pe);

@@ -16,6 +16,11 @@ namespace {
 
 void finalize() {
   require_active();
+  if (job.n_exports) PyGC_Collect();
+  if (job.n_exports) {
+    fail(PyExc_BufferError, "meshmem.finalize: " + std::to_string(job.n_exports) +
+                                " NumPy arrays or memoryviews of arrays are still in use");
+  }
   {
     const Unlocked unlocked;
     shmem_finalize();
@@ -42,6 +47,7 @@ void init() {
   }
   if (status) fail(PyExc_RuntimeError, "meshmem.init: shmem_init_thread failed");
   job.is_active = true;
+  ++job.session;
   job.my_pe = shmem_my_pe();
   job.n_pes = shmem_n_pes();
   job.is_near.clear();
@@ -60,9 +66,11 @@ void bind_job(nb::module_& module) {
   module.attr("MALLOC_ATOMICS_REMOTE") = SHMEM_MALLOC_ATOMICS_REMOTE;
   module.attr("MALLOC_SIGNAL_REMOTE") = SHMEM_MALLOC_SIGNAL_REMOTE;
   module.def("init", &init);
-  module.def("finalize", &finalize,
-             "Ends the use of the library (9.1, shmem_finalize). Collective. It waits for "
-             "outstanding operations of all PEs. The end of a program with status 0 calls it.");
+  module.def(
+      "finalize", &finalize,
+      "Ends the use of the library (9.1, shmem_finalize). Collective. It waits for "
+      "outstanding operations of all PEs. The end of a program with status 0 calls it.\n\nRaises "
+      "BufferError while a NumPy array or a memoryview of an array exists.");
   module.def(
       "is_initialized", [] { return job.is_active && !job.is_child; },
       "Whether this process is a PE between init and finalize.");

@@ -15,20 +15,22 @@ namespace {
 
 struct Team {
   shmem_team_t handle;
+  int session = job.session;
 
+  bool is_there() const {
+    return is_predefined() || (handle != SHMEM_TEAM_INVALID && session == job.session);
+  }
+  bool is_predefined() const { return handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED; }
   void require_usable(const char* name = "team") const {
     require_active();
-    if (handle == SHMEM_TEAM_INVALID)
-      fail(PyExc_ValueError, std::string(name) + ": it was destroyed");
+    if (!is_there()) fail(PyExc_ValueError, std::string(name) + ": it was destroyed");
   }
   int n_pes() const { return shmem_team_n_pes(handle); }
 };
 
 Context& usable(Context* context) {
-  require_active();
-  if (!context) return default_context;
-  if (context->handle == SHMEM_CTX_INVALID) fail(PyExc_ValueError, "ctx: it was destroyed");
-  return *context;
+  require_usable(context ? *context : default_context);
+  return context ? *context : default_context;
 }
 
 void quiet(Context* given) {
@@ -120,8 +122,7 @@ nb::object split_2d(const Team& team, int xrange, int num_contexts) {
 
 void destroy_team(Team& team) {
   team.require_usable();
-  if (team.handle == SHMEM_TEAM_WORLD || team.handle == SHMEM_TEAM_SHARED)
-    fail(PyExc_ValueError, "team: TEAM_WORLD and TEAM_SHARED stay");
+  if (team.is_predefined()) fail(PyExc_ValueError, "team: TEAM_WORLD and TEAM_SHARED stay");
   const auto handle = std::exchange(team.handle, SHMEM_TEAM_INVALID);
   const Unlocked unlocked;
   shmem_team_destroy(handle);
@@ -390,7 +391,7 @@ void bind_contexts(nb::module_& module) {
               "serialized: one thread at a time uses it; private: only the calling thread; "
               "nostore: no puts and no atomics that store.");
   bind_with(context, [](Context& self, bool) {
-    if (self.handle != SHMEM_CTX_INVALID) destroy_context(self);
+    if (self.handle != SHMEM_CTX_INVALID && self.session == job.session) destroy_context(self);
   });
   context.def("destroy", &destroy_context,
               "Completes its operations and gives it back (9.5). Not collective.");
@@ -487,7 +488,7 @@ void bind_teams(nb::module_& module) {
               "None"),
       "As array.ptr, with a PE number of the team (9.4, shmem_team_ptr).");
   bind_with(team, [](Team& self, bool is_error) {
-    if (!is_error && self.handle != SHMEM_TEAM_INVALID) destroy_team(self);
+    if (!is_error && self.is_there()) destroy_team(self);
   });
   bind_collectives(team);
   module.attr("TEAM_WORLD") = Team{SHMEM_TEAM_WORLD};

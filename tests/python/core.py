@@ -52,11 +52,12 @@ def install():
         make_site.skip("Python's headers are missing (package python3-dev)")
     make_site.make_environment(VENV, PROJECT / "python/tests/requirements.txt")
     shutil.rmtree(PACKAGE, ignore_errors=True)
+    settings = {"build-dir": FOLDER / "build", "cmake.define.MESHMEM_BUILD_FOLDER": BUILD,
+                "cmake.define.CMAKE_CXX_COMPILER": CXX}
     run("pip install ./python",
         [PYTHON, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
          "--no-index", "--target", PACKAGE, PROJECT / "python",
-         f"--config-settings=build-dir={FOLDER / 'build'}", f"--config-settings=cmake.define.MESHMEM_BUILD_FOLDER={BUILD}",
-         f"--config-settings=cmake.define.CMAKE_CXX_COMPILER={CXX}"])
+         *(f"--config-settings={name}={value}" for name, value in settings.items())])
 
 
 def run_pytest(what, folder, launcher=()):

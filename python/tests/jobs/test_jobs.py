@@ -87,17 +87,25 @@ def test_the_end_of_the_program_finalizes():
 
 def test_start_again_after_finalize():
     result = run(command(2, """
+        def refuses(*calls):
+            for call in calls:
+                try:
+                    call()
+                    print("no error")
+                except (RuntimeError, BufferError, ValueError):
+                    pass
         array = meshmem.zeros(1)
+        team = meshmem.TEAM_WORLD.split_strided(0, 1, 2)
+        ctx = meshmem.Context()
+        view = array.local
+        refuses(meshmem.finalize)
+        del view
         meshmem.finalize()
-        for call in (array.free, meshmem.my_pe, meshmem.barrier_all, lambda: meshmem.zeros(1),
-                     lambda: array.local):
-            try:
-                call()
-                print("no error")
-            except (RuntimeError, BufferError, ValueError):
-                pass
+        refuses(array.free, meshmem.my_pe, meshmem.barrier_all, lambda: meshmem.zeros(1),
+                lambda: array.local, team.sync, ctx.quiet)
         meshmem.init()
         again = meshmem.full(1, 5)
+        refuses(array.free, lambda: array.g(0), lambda: array.local, team.sync, ctx.quiet)
         print(again.g(1 - me))
     """))
     assert (result.returncode, result.stdout) == (0, "5\n5\n"), result
