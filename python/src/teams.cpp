@@ -404,6 +404,14 @@ void bind_contexts(nb::module_& module) {
       "pe_quiet", [](Context& self, const std::vector<int>& pes) { pe_quiet(pes, &self); },
       nb::arg("pes"), "Waits until its operations on these PEs are done (9.12).");
   context.def(
+      "team",
+      [](Context& self) {
+        Team team{SHMEM_TEAM_INVALID};
+        shmem_ctx_get_team(usable(&self).handle, &team.handle);
+        return team;
+      },
+      "The team that its PE numbers count in (9.5, shmem_ctx_get_team).");
+  context.def(
       "session_start",
       [](Context& self, std::size_t total_ops, bool is_batch) {
         shmem_ctx_session_config_t config{total_ops};

@@ -30,7 +30,8 @@ PACKAGE = FOLDER / "package"
 OSHRUN = BUILD / "bin/oshrun"
 PAGE = PROJECT / "docs/python.md"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1",
-               "MESHMEM_TIMEOUT": "60", "PATH": f"{PYTHON.parent}:{BUILD}/bin:{os.environ['PATH']}"}
+               "MESHMEM_TIMEOUT": "60", "CXX": CXX,
+               "PATH": f"{PYTHON.parent}:{BUILD}/bin:{os.environ['PATH']}"}
 
 
 def run(what, words, **options):
@@ -52,8 +53,7 @@ def install():
         make_site.skip("Python's headers are missing (package python3-dev)")
     make_site.make_environment(VENV, PROJECT / "python/tests/requirements.txt")
     shutil.rmtree(PACKAGE, ignore_errors=True)
-    settings = {"build-dir": FOLDER / "build", "cmake.define.MESHMEM_BUILD_FOLDER": BUILD,
-                "cmake.define.CMAKE_CXX_COMPILER": CXX}
+    settings = {"build-dir": FOLDER / "build", "cmake.define.MESHMEM_BUILD_FOLDER": BUILD}
     run("pip install ./python",
         [PYTHON, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps",
          "--no-index", "--target", PACKAGE, PROJECT / "python",
