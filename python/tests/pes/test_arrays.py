@@ -127,6 +127,7 @@ FLOATS = np.zeros(3)
     ("array: OpenSHMEM has no such", TypeError, lambda a, n: a.wait_until("==", 1)),
     ("signal: its dtype is not uint64", TypeError, lambda a, n: a.put_signal(0, FLOATS, a, 1)),
     ("dest: its size is 3, not 2", ValueError, lambda a, n: WORLD.sum(a, B[:2])),
+    ("sum(): incompatible function arguments", TypeError, lambda a, n: WORLD.sum(FLOATS, a)),
     ("source: its dtype", TypeError, lambda a, n: WORLD.max(a, I)),
     ("source: overlaps dest", ValueError, lambda a, n: WORLD.sum(a[1:], a[:2])),
     ("root: ", ValueError, lambda a, n: WORLD.broadcast(a, B, n)),
