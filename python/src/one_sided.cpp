@@ -90,49 +90,36 @@ ptrdiff_t stride_of(Py_ssize_t n, Py_ssize_t bytes, Py_ssize_t itemsize, Py_ssiz
   return bytes / itemsize;
 }
 
-// One dimension: each element at its stride.
-template <Op op>
-void move_strided(const Array& array, Way way, int pe, nb::handle object, const char* name,
-                  Context* given) {
+// With one dimension each element has a stride. With two each row does, and is a block.
+template <Op op, Way way, int n_dimensions>
+void move_strided(const Array& array, int pe, nb::handle object, Context* given) {
+  constexpr const char* name = way == Way::put ? "values" : "out";
   array.require_usable("array");
   const Buffer local(object, name, way == Way::get);
   local.require_shape_of(array, name);
   auto& context = checked_context(given, pe);
-  const auto& layout = array.layout;
-  if (layout.shape.size() != 1) fail(PyExc_ValueError, "array: needs one dimension");
-  const auto n = layout.shape[0];
-  const auto there = stride_of(n, layout.strides[0], layout.itemsize, 1, "array");
-  const auto here = stride_of(n, local.view().strides[0], layout.itemsize, 1, name);
-  const Mover mover = python::mover(op, array, n, "array");
-  const Ends ends(way, array.data, local.data());
-  const Unlocked unlocked(may_wait(context, pe, n * layout.itemsize));
-  call(mover.function, nullptr, context.handle, ends.dest, ends.source,
-       way == Way::put ? there : here, way == Way::put ? here : there, mover.nelems, pe);
-}
-
-// Two dimensions: rows without gaps, each a block.
-template <Op op>
-void move_blocks(const Array& array, Way way, int pe, nb::handle object, const char* name,
-                 Context* given) {
-  array.require_usable("array");
-  const Buffer local(object, name, way == Way::get);
-  local.require_shape_of(array, name);
-  auto& context = checked_context(given, pe);
-  const auto& layout = array.layout;
-  if (layout.shape.size() != 2) fail(PyExc_ValueError, "array: needs two dimensions");
-  const auto rows = layout.shape[0], columns = layout.shape[1];
-  if (columns > 1 && layout.strides[1] != layout.itemsize)
+  const auto& [format, itemsize, shape, strides] = array.layout;
+  if (shape.size() != n_dimensions) {
+    fail(PyExc_ValueError,
+         n_dimensions == 1 ? "array: needs one dimension" : "array: needs two dimensions");
+  }
+  const auto rows = shape[0], columns = n_dimensions == 2 ? shape[1] : 1;
+  if (columns > 1 && strides[1] != itemsize)
     fail(PyExc_ValueError, "array: its rows are not contiguous");
-  if (columns > 1 && local.view().strides[1] != layout.itemsize)
+  if (columns > 1 && local.view().strides[1] != itemsize)
     fail(PyExc_ValueError, std::string(name) + ": its rows are not contiguous");
-  const auto there = stride_of(rows, layout.strides[0], layout.itemsize, columns, "array");
-  const auto here = stride_of(rows, local.view().strides[0], layout.itemsize, columns, name);
-  const Mover mover = python::mover(op, array, columns, "array");
+  const auto there = stride_of(rows, strides[0], itemsize, columns, "array");
+  const auto here = stride_of(rows, local.view().strides[0], itemsize, columns, name);
+  const auto function = python::mover(op, array, columns, "array").function;
   const Ends ends(way, array.data, local.data());
-  const Unlocked unlocked(may_wait(context, pe, rows * columns * layout.itemsize));
-  call(mover.function, nullptr, context.handle, ends.dest, ends.source,
-       way == Way::put ? there : here, way == Way::put ? here : there, mover.nelems,
-       static_cast<std::size_t>(rows), pe);
+  const auto dst = way == Way::put ? there : here, sst = way == Way::put ? here : there;
+  const auto n_rows = static_cast<std::size_t>(rows), n_columns = static_cast<std::size_t>(columns);
+  const Unlocked unlocked(may_wait(context, pe, n_rows * n_columns * itemsize));
+  if constexpr (n_dimensions == 1)
+    call(function, nullptr, context.handle, ends.dest, ends.source, dst, sst, n_rows, pe);
+  else
+    call(function, nullptr, context.handle, ends.dest, ends.source, dst, sst, n_columns, n_rows,
+         pe);
 }
 
 void p(const Array& array, int pe, nb::handle object, std::size_t index, Context* given) {
@@ -405,28 +392,15 @@ void bind_one_sided(nb::class_<Array>& array) {
   };
   const std::string puts = "(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None";
   const std::string gets = "(self, pe: int, out: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None";
-  using Strided = void(const Array&, int, nb::handle, Context*);
-  strided("iput", static_cast<Strided*>([](const Array& a, int to, nb::handle v, Context* c) {
-            move_strided<Op::iput>(a, Way::put, to, v, "values", c);
-          }),
-          "values", "def iput" + puts,
+  strided("iput", &move_strided<Op::iput, Way::put, 1>, "values", "def iput" + puts,
           "A put whose ends have one dimension and any positive strides (9.6), as "
           "grid[:, 0].iput(pe, column).");
-  strided("iget", static_cast<Strided*>([](const Array& a, int from, nb::handle v, Context* c) {
-            move_strided<Op::iget>(a, Way::get, from, v, "out", c);
-          }),
-          "out", "def iget" + gets,
+  strided("iget", &move_strided<Op::iget, Way::get, 1>, "out", "def iget" + gets,
           "A get whose ends have one dimension and any positive strides (9.6).");
-  strided("ibput", static_cast<Strided*>([](const Array& a, int to, nb::handle v, Context* c) {
-            move_blocks<Op::ibput>(a, Way::put, to, v, "values", c);
-          }),
-          "values", "def ibput" + puts,
+  strided("ibput", &move_strided<Op::ibput, Way::put, 2>, "values", "def ibput" + puts,
           "A put of blocks: the ends have two dimensions, and their rows are contiguous (9.6), as "
           "grid[:, :2].ibput(pe, columns).");
-  strided("ibget", static_cast<Strided*>([](const Array& a, int from, nb::handle v, Context* c) {
-            move_blocks<Op::ibget>(a, Way::get, from, v, "out", c);
-          }),
-          "out", "def ibget" + gets,
+  strided("ibget", &move_strided<Op::ibget, Way::get, 2>, "out", "def ibget" + gets,
           "A get of blocks: the ends have two dimensions, and their rows are contiguous (9.6).");
   array.def(
       "p", &p, pe, nb::arg("value"), nb::arg("index") = 0, nb::kw_only(), context,

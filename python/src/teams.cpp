@@ -136,8 +136,9 @@ void require_room(std::size_t is, std::size_t wanted, const char* name) {
                              std::to_string(wanted));
 }
 
-// Arrays of one type that may be used together.
-void require_pair(const Team& team, const Array& dest, const Array& source, bool may_be_same) {
+// Arrays of one type that may be used together. They lie apart, or dest begins at `in_place`.
+void require_pair(const Team& team, const Array& dest, const Array& source,
+                  const char* in_place = nullptr) {
   team.require_usable();
   dest.require_contiguous("dest");
   source.require_contiguous("source");
@@ -147,8 +148,7 @@ void require_pair(const Team& team, const Array& dest, const Array& source, bool
   const auto source_bytes = source.layout.size() * source.layout.itemsize;
   const bool is_apart = dest.data + dest_bytes <= source.data ||
                         source.data + source_bytes <= dest.data || !dest_bytes || !source_bytes;
-  if (!is_apart && !(may_be_same && dest.data == source.data))
-    fail(PyExc_ValueError, "source: overlaps dest");
+  if (!is_apart && dest.data != in_place) fail(PyExc_ValueError, "source: overlaps dest");
 }
 
 template <class... Arguments>
@@ -164,7 +164,7 @@ void run(Function function, const Team& team, const Array& dest, const Array& so
 }
 
 void broadcast(const Team& team, const Array& dest, const Array& source, int root) {
-  require_pair(team, dest, source, false);
+  require_pair(team, dest, source);
   require_pe(root, team.n_pes(), "root");
   require_room(dest.layout.size(), source.layout.size(), "dest");
   const Mover mover = python::mover(Op::broadcast, source, source.layout.size(), "source");
@@ -172,21 +172,21 @@ void broadcast(const Team& team, const Array& dest, const Array& source, int roo
 }
 
 void collect(const Team& team, const Array& dest, const Array& source) {
-  require_pair(team, dest, source, false);
+  require_pair(team, dest, source);
   if (dest.layout.size() < source.layout.size()) fail(PyExc_ValueError, "dest: too small");
   const Mover mover = python::mover(Op::collect, source, source.layout.size(), "source");
   run(mover.function, team, dest, source, mover.nelems);
 }
 
 void fcollect(const Team& team, const Array& dest, const Array& source) {
-  require_pair(team, dest, source, false);
+  require_pair(team, dest, source);
   require_room(dest.layout.size(), source.layout.size() * team.n_pes(), "dest");
   const Mover mover = python::mover(Op::fcollect, source, source.layout.size(), "source");
   run(mover.function, team, dest, source, mover.nelems);
 }
 
 void alltoall(const Team& team, const Array& dest, const Array& source) {
-  require_pair(team, dest, source, false);
+  require_pair(team, dest, source);
   const std::size_t n = team.n_pes();
   require_room(dest.layout.size(), source.layout.size(), "dest");
   if (source.layout.size() % n)
@@ -197,7 +197,7 @@ void alltoall(const Team& team, const Array& dest, const Array& source) {
 
 void alltoalls(const Team& team, const Array& dest, const Array& source, ptrdiff_t dst,
                ptrdiff_t sst, std::size_t nelems) {
-  require_pair(team, dest, source, false);
+  require_pair(team, dest, source);
   const auto require_fit = [&](const Array& array, ptrdiff_t stride, const char* name) {
     if (stride < 1) fail(PyExc_ValueError, std::string(name) + ": its stride is less than 1");
     const std::size_t n = nelems * team.n_pes();
@@ -239,7 +239,7 @@ void alltoallv(const Team& team, const Array& dest, std::vector<std::size_t> des
                const Array& source, std::vector<std::size_t> source_counts,
                std::optional<std::vector<std::size_t>> dest_displs,
                std::optional<std::vector<std::size_t>> source_displs) {
-  require_pair(team, dest, source, false);
+  require_pair(team, dest, source);
   const Mover mover = python::mover(Op::alltoallv, source, 1, "source");
   Blocks to(team, dest, std::move(dest_counts), std::move(dest_displs), mover.nelems, "dest");
   Blocks from(team, source, std::move(source_counts), std::move(source_displs), mover.nelems,
@@ -256,7 +256,7 @@ void alltoallv(const Team& team, const Array& dest, std::vector<std::size_t> des
 }
 
 void reduce(const Team& team, Op op, const Array& dest, const Array& source) {
-  require_pair(team, dest, source, true);
+  require_pair(team, dest, source, source.data);
   require_room(dest.layout.size(), source.layout.size(), "dest");
   run(source.routine(op, "source"), team, dest, source, source.layout.size());
 }
@@ -272,17 +272,8 @@ void reduce_scatter(const Team& team, const Array& dest, const Array& source,
     if (name != text) continue;
     team.require_usable();
     const std::size_t n = dest.layout.size();
-    const bool is_block =
-        dest.data >= source.data && n &&
-        dest.data == source.data + shmem_team_my_pe(team.handle) * n * dest.layout.itemsize;
-    if (is_block) {
-      dest.require_contiguous("dest");
-      source.require_contiguous("source");
-      if (dest.layout.format != source.layout.format)
-        fail(PyExc_TypeError, "source: its dtype is not that of dest");
-    } else {
-      require_pair(team, dest, source, false);
-    }
+    const char* my_block = source.data + shmem_team_my_pe(team.handle) * n * source.layout.itemsize;
+    require_pair(team, dest, source, my_block);
     require_room(source.layout.size(), n * team.n_pes(), "source");
     return run(source.routine(op, "source"), team, dest, source, n);
   }
@@ -292,7 +283,7 @@ void reduce_scatter(const Team& team, const Array& dest, const Array& source,
 
 // Elements that are structs of a value and an index of the same size.
 void reduce_located(const Team& team, Op op, const Array& dest, const Array& source) {
-  require_pair(team, dest, source, true);
+  require_pair(team, dest, source, source.data);
   require_room(dest.layout.size(), source.layout.size(), "dest");
   static const std::pair<const char*, Code> all[] = {
       {"T{f:value:i:index:}", Code::float32}, {"T{d:value:l:index:}", Code::float64},
@@ -302,11 +293,6 @@ void reduce_located(const Team& team, Op op, const Array& dest, const Array& sou
     if (source.layout.format == format)
       return run(find(op, code), team, dest, source, source.layout.size());
   fail(PyExc_TypeError, "source: its dtype is not made by located_dtype()");
-}
-
-long* lock_address(const Array& lock) {
-  if (lock.code != Code::int64) fail(PyExc_TypeError, "lock: its dtype is not int64");
-  return reinterpret_cast<long*>(lock.element(0, "lock"));
 }
 
 void bind_collectives(nb::class_<Team>& team) {
@@ -501,30 +487,20 @@ void bind_teams(nb::module_& module) {
   bind_collectives(team);
   module.attr("TEAM_WORLD") = Team{SHMEM_TEAM_WORLD};
   module.attr("TEAM_SHARED") = Team{SHMEM_TEAM_SHARED};
-  module.def(
-      "set_lock",
-      [](const Array& lock) {
-        long* const address = lock_address(lock);
-        const Unlocked unlocked;
-        shmem_set_lock(address);
-      },
-      nb::arg("lock"));
-  module.def(
-      "clear_lock",
-      [](const Array& lock) {
-        long* const address = lock_address(lock);
-        const Unlocked unlocked;
-        shmem_clear_lock(address);
-      },
-      nb::arg("lock"));
-  module.def(
-      "test_lock",
-      [](const Array& lock) {
-        long* const address = lock_address(lock);
-        const Unlocked unlocked;
-        return shmem_test_lock(address) == 0;
-      },
-      nb::arg("lock"));
+  const auto bind_lock = [&](const char* name, auto routine) {
+    module.def(
+        name,
+        [routine](const Array& lock) {
+          if (lock.code != Code::int64) fail(PyExc_TypeError, "lock: its dtype is not int64");
+          auto* const address = reinterpret_cast<long*>(lock.element(0, "lock"));
+          const Unlocked unlocked;
+          return routine(address);
+        },
+        nb::arg("lock"));
+  };
+  bind_lock("set_lock", &shmem_set_lock);
+  bind_lock("clear_lock", &shmem_clear_lock);
+  bind_lock("test_lock", [](long* lock) { return shmem_test_lock(lock) == 0; });
 }
 
 }  // namespace meshmem::python

@@ -55,16 +55,14 @@ void run(const Array& array, ManyOps ops, const Many& many, bool may_wait, Resul
   void* const mask = many.mask ? many.mask->data() : nullptr;
   void* const values = many.vector ? many.vector->data() : nullptr;
   const Unlocked unlocked(may_wait);
-  if (indices && values)
-    call(function, result, ivars, many.nelems, static_cast<void*>(indices), mask, many.comparison,
-         values);
-  else if (indices)
-    call(function, result, ivars, many.nelems, static_cast<void*>(indices), mask, many.comparison,
-         many.value);
-  else if (values)
-    call(function, result, ivars, many.nelems, mask, many.comparison, values);
-  else
-    call(function, result, ivars, many.nelems, mask, many.comparison, many.value);
+  const auto run_with = [&](auto value) {
+    if (indices)
+      call(function, result, ivars, many.nelems, static_cast<void*>(indices), mask, many.comparison,
+           value);
+    else
+      call(function, result, ivars, many.nelems, mask, many.comparison, value);
+  };
+  values ? run_with(values) : run_with(many.value);
 }
 
 nb::object any(const Array& array, ManyOps ops, const std::string& cmp, nb::handle values,

@@ -80,6 +80,22 @@ def test_free_refuses_while_views_exist():
             use()
 
 
+def test_a_caught_exception_holds_views():
+    array = meshmem.zeros(3)
+
+    def fails():
+        view = array.local
+        raise KeyError(view.sum())
+    try:
+        fails()
+    except KeyError as error:
+        kept = error
+    with pytest.raises(BufferError):
+        array.free()
+    del kept
+    array.free()
+
+
 def test_the_collector_frees_nothing():
     before = meshmem.zeros(1000)
     address = before.local.ctypes.data
