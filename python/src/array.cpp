@@ -304,77 +304,70 @@ Mover mover(Op op, const Array& array, std::size_t n, const char* name) {
 
 namespace {
 
-template <class T>
-Value checked_integer(nb::handle object, const char* name) {
-  using Wide = std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>;
-  const auto integer = nb::steal(PyNumber_Index(object.ptr()));
-  if (!integer.is_valid()) {
-    PyErr_Clear();
-    fail(PyExc_TypeError, std::string(name) + ": needs an integer");
+// Calls use() with a zero of the C type, if it is one of those that Python's int and float stand
+// for. Returns whether it is.
+template <class Use>
+bool with_number(Code code, const Use& use) {
+  switch (code) {
+    case Code::int8:
+      return use(int8_t{}), true;
+    case Code::int16:
+      return use(int16_t{}), true;
+    case Code::int32:
+      return use(int32_t{}), true;
+    case Code::int64:
+      return use(int64_t{}), true;
+    case Code::uint8:
+      return use(uint8_t{}), true;
+    case Code::uint16:
+      return use(uint16_t{}), true;
+    case Code::uint32:
+      return use(uint32_t{}), true;
+    case Code::uint64:
+      return use(uint64_t{}), true;
+    case Code::float32:
+      return use(float{}), true;
+    case Code::float64:
+      return use(double{}), true;
+    default:
+      return false;
   }
-  Wide wide;
-  if constexpr (std::is_signed_v<T>)
-    wide = PyLong_AsLongLong(integer.ptr());
-  else
-    wide = PyLong_AsUnsignedLongLong(integer.ptr());
-  const auto narrow = static_cast<T>(wide);
-  if (PyErr_Occurred() || static_cast<Wide>(narrow) != wide) {
+}
+
+template <class T>
+T checked_number(nb::handle object, const char* name) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const double wide = PyFloat_AsDouble(object.ptr());
+    if (!PyErr_Occurred()) return static_cast<T>(wide);
+    PyErr_Clear();
+    fail(PyExc_TypeError, std::string(name) + ": needs a number");
+  } else {
+    const auto integer = nb::steal(PyNumber_Index(object.ptr()));
+    if (!integer.is_valid()) {
+      PyErr_Clear();
+      fail(PyExc_TypeError, std::string(name) + ": needs an integer");
+    }
+    std::conditional_t<std::is_signed_v<T>, long long, unsigned long long> wide;
+    if constexpr (std::is_signed_v<T>)
+      wide = PyLong_AsLongLong(integer.ptr());
+    else
+      wide = PyLong_AsUnsignedLongLong(integer.ptr());
+    const auto narrow = static_cast<T>(wide);
+    if (!PyErr_Occurred() && static_cast<decltype(wide)>(narrow) == wide) return narrow;
     PyErr_Clear();
     fail(PyExc_OverflowError, std::string(name) + ": does not fit into the array's dtype");
   }
-  Value value;
-  std::memcpy(value.bytes, &narrow, sizeof narrow);
-  return value;
-}
-
-template <class T>
-Value checked_float(nb::handle object, const char* name) {
-  const double wide = PyFloat_AsDouble(object.ptr());
-  if (PyErr_Occurred()) {
-    PyErr_Clear();
-    fail(PyExc_TypeError, std::string(name) + ": needs a number");
-  }
-  const auto narrow = static_cast<T>(wide);
-  Value value;
-  std::memcpy(value.bytes, &narrow, sizeof narrow);
-  return value;
-}
-
-template <class T>
-T read(const Value& value) {
-  T number;
-  std::memcpy(&number, value.bytes, sizeof number);
-  return number;
 }
 
 }  // namespace
 
 Value value_of(nb::handle object, const Array& array, const char* name) {
-  switch (array.code) {
-    case Code::int8:
-      return checked_integer<int8_t>(object, name);
-    case Code::int16:
-      return checked_integer<int16_t>(object, name);
-    case Code::int32:
-      return checked_integer<int32_t>(object, name);
-    case Code::int64:
-      return checked_integer<int64_t>(object, name);
-    case Code::uint8:
-      return checked_integer<uint8_t>(object, name);
-    case Code::uint16:
-      return checked_integer<uint16_t>(object, name);
-    case Code::uint32:
-      return checked_integer<uint32_t>(object, name);
-    case Code::uint64:
-      return checked_integer<uint64_t>(object, name);
-    case Code::float32:
-      return checked_float<float>(object, name);
-    case Code::float64:
-      return checked_float<double>(object, name);
-    default:
-      break;
-  }
   Value value;
+  const bool is_number = with_number(array.code, [&](auto zero) {
+    const auto number = checked_number<decltype(zero)>(object, name);
+    std::memcpy(value.bytes, &number, sizeof number);
+  });
+  if (is_number) return value;
   if (array.layout.itemsize > static_cast<Py_ssize_t>(sizeof value.bytes))
     fail(PyExc_TypeError, std::string(name) + ": the array's elements are too large; use put");
   const Buffer buffer(numpy().attr("array")(object, array.dtype), name, false);
@@ -384,30 +377,15 @@ Value value_of(nb::handle object, const Array& array, const char* name) {
 }
 
 nb::object object_of(const Value& value, const Array& array) {
-  switch (array.code) {
-    case Code::int8:
-      return nb::int_(read<int8_t>(value));
-    case Code::int16:
-      return nb::int_(read<int16_t>(value));
-    case Code::int32:
-      return nb::int_(read<int32_t>(value));
-    case Code::int64:
-      return nb::int_(read<int64_t>(value));
-    case Code::uint8:
-      return nb::int_(read<uint8_t>(value));
-    case Code::uint16:
-      return nb::int_(read<uint16_t>(value));
-    case Code::uint32:
-      return nb::int_(read<uint32_t>(value));
-    case Code::uint64:
-      return nb::int_(read<uint64_t>(value));
-    case Code::float32:
-      return nb::float_(read<float>(value));
-    case Code::float64:
-      return nb::float_(read<double>(value));
-    default:
-      break;
-  }
+  nb::object object;
+  const bool is_number = with_number(array.code, [&](auto number) {
+    std::memcpy(&number, value.bytes, sizeof number);
+    if constexpr (std::is_floating_point_v<decltype(number)>)
+      object = nb::float_(number);
+    else
+      object = nb::int_(number);
+  });
+  if (is_number) return object;
   const nb::bytes bytes(reinterpret_cast<const char*>(value.bytes), array.layout.itemsize);
   return numpy().attr("frombuffer")(bytes, array.dtype)[0];
 }
