@@ -19,6 +19,7 @@ make_debian() {  # RELEASE
 # Runs what comes on stdin, as a script. The mounts are gone when it has ended.
 run_in_debian() {
   cat >"$root/tmp/script.sh"
-  unshare -m bash -euc "mount -t proc proc '$root/proc'; mount --rbind /dev '$root/dev'
+  unshare -m bash -euc "mount -t proc proc '$root/proc'
+    for folder in dev sys; do mount --rbind /\$folder '$root'/\$folder; done
     chroot '$root' bash -euxo pipefail /tmp/script.sh"
 }

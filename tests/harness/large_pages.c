@@ -47,6 +47,12 @@ __attribute__((constructor)) static void fill_last_page_of_program(void) {
   dl_iterate_phdr(fill_last_page, NULL);
 }
 
+// Maps memory where it is asked for if there is room, as the kernel does: PMIx 5 relies on it.
+static void* map_there(void* address, size_t bytes, int access, int flags, int file, off_t offset) {
+  if (address == NULL || (uintptr_t)address % page != 0) return MAP_FAILED;
+  return map(address, bytes, access, flags | MAP_FIXED_NOREPLACE, file, offset);
+}
+
 static void* map_anywhere(size_t bytes, int access, int flags, int file, off_t offset) {
   const size_t room = bytes + page;
   char* const reserved =
@@ -72,8 +78,10 @@ void* mmap(void* address, size_t bytes, int access, int flags, int file, off_t o
     errno = EINVAL;
     return MAP_FAILED;
   }
-  return is_fixed ? map(address, whole(bytes), access, flags, file, offset)
-                  : map_anywhere(whole(bytes), access, flags, file, offset);
+  if (is_fixed) return map(address, whole(bytes), access, flags, file, offset);
+  void* const there = map_there(address, whole(bytes), access, flags, file, offset);
+  if (there != MAP_FAILED) return there;
+  return map_anywhere(whole(bytes), access, flags, file, offset);
 }
 void* mmap64(void* address, size_t bytes, int access, int flags, int file, off64_t offset) {
   return mmap(address, bytes, access, flags, file, offset);
