@@ -247,6 +247,10 @@ ServedJob start_server(const ServerPlan& plan, EventPipe& events) {
       pe.rank = static_cast<pmix_rank_t>(number);
       job.variables.push_back(register_pe(pe, events));
       if (plan.fake_nodes == 1) continue;
+      // PMIx 5 has set the machine's name.
+      std::erase_if(job.variables.back(), [](const std::string& variable) {
+        return variable.starts_with("PMIX_HOSTNAME=");
+      });
       job.variables.back().push_back("PMIX_HOSTNAME=" + node_name(plan, node));
       job.variables.back().push_back(fmt::format("MESHMEM_OSHRUN_FAKE_NODES={}", plan.fake_nodes));
     }
