@@ -3,6 +3,7 @@
 // The functions that begin, end and order the program's threads: pthreads, those of C++ by GCC's
 // library, and locks of C. Programs are linked with --wrap for each (races.wraps).
 // Invariant: each does what the function does. A thread that begins in another way is not told of.
+#define _GLIBCXX_THREAD_IMPL  // without it std::thread::_State is private since GCC 13
 #include <cxxabi.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -215,11 +216,7 @@ WRAP_RELEASE(void, __cxa_guard_release, (abi::__guard * guard), (guard), guard)
 namespace meshmem::accesses {
 namespace {
 
-// The virtual functions of libstdc++'s std::thread::_State, which is private from version 13 on.
-struct State {
-  virtual ~State() = default;
-  virtual void _M_run() = 0;
-};
+using State = std::thread::_State;
 
 struct ToldState : State {
   explicit ToldState(std::unique_ptr<State> told) : state(std::move(told)) {}
