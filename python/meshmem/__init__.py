@@ -8,6 +8,8 @@ elements.
 """
 from __future__ import annotations
 
+import operator
+import threading
 import typing
 from collections.abc import Sequence
 
@@ -88,6 +90,7 @@ class Lock:
 
     def __init__(self) -> None:
         self._word = zeros(1, np.int64)
+        self._is_asked_for = threading.Lock()  # a thread of this PE has it or waits for it
         self._is_mine = False
 
     def acquire(self, blocking: bool = True) -> bool:
@@ -95,19 +98,24 @@ class Lock:
 
         With blocking=False returns whether it got the lock, without a wait (shmem_test_lock).
         """
-        if self._is_mine:
-            raise RuntimeError("lock: this PE has it already")
-        if blocking:
-            _core.set_lock(self._word)
-        self._is_mine = _core.test_lock(self._word) if not blocking else True
+        if not self._is_asked_for.acquire(blocking=False):
+            raise RuntimeError("lock: this PE has it already, or another thread waits for it")
+        try:
+            if blocking:
+                _core.set_lock(self._word)
+            self._is_mine = blocking or _core.test_lock(self._word)
+        finally:
+            if not self._is_mine:
+                self._is_asked_for.release()
         return self._is_mine
 
     def release(self) -> None:
         """Completes this PE's earlier updates and gives the lock back (9.13, shmem_clear_lock)."""
         if not self._is_mine:
             raise RuntimeError("lock: this PE does not have it")
-        _core.clear_lock(self._word)
         self._is_mine = False
+        _core.clear_lock(self._word)
+        self._is_asked_for.release()
 
     def free(self) -> None:
         """Releases the memory. Collective."""

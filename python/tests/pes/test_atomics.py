@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Atomics, signals and locks: all PEs work on the same elements, and no update is lost."""
+import threading
+import time
+
 import meshmem
 import numpy as np
 import pytest
@@ -104,6 +107,30 @@ def test_signals_alone(make, right):
     meshmem.barrier_all()
     signal.signal_add(right, 2)
     assert signal.signal_wait_until(">=", 42) == 42
+
+
+def test_one_thread_at_a_time_asks_for_a_lock(make, me):
+    lock, turn = meshmem.Lock(), make(1, np.int64)
+    if me == 0:
+        with lock:
+            for pe in range(meshmem.n_pes()):
+                turn.p(pe, 1)
+            if meshmem.n_pes() > 1:
+                turn.wait_until("==", 2)
+    elif me == 1:
+        turn.wait_until("==", 1)
+        thread = threading.Thread(target=lock.acquire)
+        thread.start()
+        while not lock._is_asked_for.locked():
+            time.sleep(0.001)
+        for call in (lock.acquire, lambda: lock.acquire(blocking=False), lock.release):
+            with pytest.raises(RuntimeError, match="^lock: "):
+                call()
+        turn.p(0, 2)
+        thread.join()
+        lock.release()
+    meshmem.barrier_all()
+    lock.free()
 
 
 def test_locks(make, n):
