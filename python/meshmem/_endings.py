@@ -69,6 +69,8 @@ def _watch_interrupts() -> None:
         os.close(reader)
         os.close(writer)
         return
+    # Signals of a child of fork do not interrupt this process.
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
     threading.Thread(target=_watch, args=(reader, main.ident), daemon=True,
                      name="meshmem-interrupts").start()
 

@@ -182,6 +182,32 @@ def test_a_child_of_fork_may_not_call():
     assert (result.returncode, result.stdout) == (0, "0\n"), result
 
 
+def test_an_interrupt_of_a_child_leaves_the_wait():
+    result = run([sys.executable, "-c", START + textwrap.dedent("""
+        import signal, threading, time
+        flag = meshmem.zeros(1, int)
+        def interrupt_a_child():
+            while not meshmem._core.call_of_main_thread():
+                time.sleep(0.01)
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.write(writer, b"x")
+                    time.sleep(60)
+                finally:
+                    os._exit(5)
+            os.read(reader, 1)
+            os.kill(child, signal.SIGINT)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            time.sleep(0.2)
+            flag.p(0, 1)
+        threading.Thread(target=interrupt_a_child).start()
+        flag.wait_until("==", 1)
+    """)])
+    assert (result.returncode, result.stdout) == (0, "5\n"), result
+
+
 def test_threads_call_at_the_same_time():
     result = run(command(2, """
         import threading
