@@ -16,8 +16,10 @@ def test_set_fetch_and_swap(dtype, make, me, right):
     array = make(3, dtype)
     mine = values(3, dtype, me)
     array.atomic_set(right, mine[1], 1)
+    meshmem.quiet()
     assert array.atomic_fetch(right, 1) == mine[1]
     assert array.atomic_swap(right, mine[2], 1) == mine[1]
+    meshmem.quiet()
     out = np.zeros(2, dtype)
     array.atomic_fetch_nbi(out[:1], right, 1)
     meshmem.quiet()
@@ -48,7 +50,9 @@ def test_integers_wrap(dtype, make, right):
     array = make(1, dtype)
     limits = np.iinfo(dtype)
     array.p(right, limits.max)
+    meshmem.quiet()
     assert array.atomic_fetch_add(right, 1) == limits.max
+    meshmem.quiet()
     assert array.g(right) == limits.min
 
 
