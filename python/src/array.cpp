@@ -109,7 +109,10 @@ void free_block(Array& array) {
   require_active();
   array.require_usable("array");
   if (!array.is_whole) fail(PyExc_ValueError, "array: a view; free the array that it belongs to");
-  if (array.block->n_exports) PyGC_Collect();
+  if (array.block->n_exports) {
+    quiet(default_context);  // shmem_free waits for the same
+    PyGC_Collect();
+  }
   if (const long n = array.block->n_exports) {
     fail(PyExc_BufferError,
          "array: " + std::to_string(n) + " NumPy arrays or memoryviews of it are still in use");
@@ -272,21 +275,29 @@ Context& checked_context(Context* context, int pe) {
     require_pe(pe, job.n_pes);
     return default_context;
   }
-  require_usable(*context);
+  context->require_usable();
   require_pe(pe, context->n_pes);
   return *context;
 }
 
-void require_usable(const Context& context) {
-  require_active();
-  const bool is_over = context.handle != SHMEM_CTX_DEFAULT && context.session != job.session;
-  if (context.handle == SHMEM_CTX_INVALID || is_over)
-    fail(PyExc_ValueError, "ctx: it was destroyed");
+bool Context::is_there() const {
+  return !team ||
+         (handle != SHMEM_CTX_INVALID && session == job.session && *team != SHMEM_TEAM_INVALID);
 }
-
-// A context that was dropped, and not destroyed, may still read and write what it has.
+void Context::require_usable() const {
+  require_active();
+  if (!is_there()) fail(PyExc_ValueError, "ctx: it was destroyed");
+}
+// A context that was dropped, and not destroyed, may still read and write what it has. In this
+// library every quiet completes the operations of all contexts.
 Context::~Context() {
-  if (!pending.empty()) new std::vector<Buffer>(std::move(pending));
+  for (auto& buffer : pending) default_context.pending.push_back(std::move(buffer));
+}
+void quiet(Context& context) {
+  context.require_usable();
+  const auto done = std::exchange(context.pending, {});
+  const Unlocked unlocked;
+  shmem_ctx_quiet(context.handle);
 }
 
 Mover mover(Op op, const Array& array, std::size_t n, const char* name) {

@@ -79,14 +79,18 @@ struct Context {
   Context(Context&&) = default;  // only: nanobind asks whether it can copy one
   ~Context();
 
+  bool is_there() const;
+  // Raises an exception if it was destroyed.
+  void require_usable() const;
+
   shmem_ctx_t handle = SHMEM_CTX_DEFAULT;
+  std::shared_ptr<shmem_team_t> team;  // as in Team; none for the default context
   int n_pes = 0;
   int session = job.session;
   std::vector<Buffer> pending;  // what nonblocking calls use until quiet
 };
-inline Context default_context;
-// Raises an exception if it was destroyed.
-void require_usable(const Context& context);
+inline Context& default_context = *new Context;  // without a destructor at the end of the process
+void quiet(Context& context);
 
 // The context to use, after checks of it and of pe.
 Context& checked_context(Context* context, int pe);

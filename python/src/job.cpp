@@ -15,7 +15,7 @@ namespace meshmem::python {
 namespace {
 
 void finalize() {
-  require_active();
+  quiet(default_context);  // nonblocking calls hold arrays until then
   if (job.n_exports) PyGC_Collect();
   if (job.n_exports) {
     fail(PyExc_BufferError, "meshmem.finalize: " + std::to_string(job.n_exports) +
@@ -26,7 +26,6 @@ void finalize() {
     shmem_finalize();
   }
   job.is_active = false;
-  default_context.pending.clear();
 }
 
 // Not Python's atexit, which does not tell the status. A PE that exits with a nonzero status has
@@ -136,8 +135,7 @@ void bind_job(nb::module_& module) {
       "barrier_all",
       [] {
         require_active();
-        const auto done = std::move(default_context.pending);
-        default_context.pending.clear();
+        const auto done = std::exchange(default_context.pending, {});
         const Unlocked unlocked;
         shmem_barrier_all();
       },

@@ -14,72 +14,63 @@ namespace meshmem::python {
 namespace {
 
 struct Team {
-  shmem_team_t handle;
+  std::shared_ptr<shmem_team_t> shared;  // with its contexts; invalid after destroy
   int session = job.session;
 
+  shmem_team_t handle() const { return *shared; }
   bool is_there() const {
-    return is_predefined() || (handle != SHMEM_TEAM_INVALID && session == job.session);
+    return is_predefined() || (handle() != SHMEM_TEAM_INVALID && session == job.session);
   }
-  bool is_predefined() const { return handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED; }
+  bool is_predefined() const {
+    return handle() == SHMEM_TEAM_WORLD || handle() == SHMEM_TEAM_SHARED;
+  }
   void require_usable(const char* name = "team") const {
     require_active();
     if (!is_there()) fail(PyExc_ValueError, std::string(name) + ": it was destroyed");
   }
-  int n_pes() const { return shmem_team_n_pes(handle); }
+  int n_pes() const { return shmem_team_n_pes(handle()); }
 };
+Team team_of(shmem_team_t handle) { return {std::make_shared<shmem_team_t>(handle)}; }
 
-Context& usable(Context* context) {
-  require_usable(context ? *context : default_context);
-  return context ? *context : default_context;
-}
-
-void quiet(Context* given) {
-  auto& context = usable(given);
-  const auto done = std::move(context.pending);
-  context.pending.clear();
-  const Unlocked unlocked;
-  shmem_ctx_quiet(context.handle);
-}
-
-void pe_quiet(const std::vector<int>& pes, Context* given) {
-  auto& context = usable(given);
+void pe_quiet(Context& context, const std::vector<int>& pes) {
+  context.require_usable();
   for (const int pe : pes)
     require_pe(pe, context.handle == SHMEM_CTX_DEFAULT ? job.n_pes : context.n_pes, "pes");
   const Unlocked unlocked;
   shmem_ctx_pe_quiet(context.handle, pes.data(), pes.size());
 }
 
-void fence(Context* given) {
-  auto& context = usable(given);
+void fence(Context& context) {
+  context.require_usable();
   const Unlocked unlocked;
   shmem_ctx_fence(context.handle);
 }
 
-Context* make_context(Team* team, bool is_serialized, bool is_private, bool has_no_stores) {
+Context* make_context(Team* given, bool is_serialized, bool is_private, bool has_no_stores) {
   require_active();
-  if (team) team->require_usable();
+  const Team team = given ? *given : team_of(SHMEM_TEAM_WORLD);
+  team.require_usable();
   const long options = (is_serialized ? SHMEM_CTX_SERIALIZED : 0) |
                        (is_private ? SHMEM_CTX_PRIVATE : 0) |
                        (has_no_stores ? SHMEM_CTX_NOSTORE : 0);
-  const auto of = team ? team->handle : SHMEM_TEAM_WORLD;
   Context made;
-  if (shmem_team_create_ctx(of, options, &made.handle))
+  if (shmem_team_create_ctx(team.handle(), options, &made.handle))
     fail(PyExc_RuntimeError, "Context: the library has no more contexts");
-  made.n_pes = shmem_team_n_pes(of);
+  made.team = team.shared;
+  made.n_pes = team.n_pes();
   return new Context(std::move(made));
 }
 
 void destroy_context(Context& context) {
-  usable(&context);
-  const auto done = std::move(context.pending);
-  context.pending.clear();
+  context.require_usable();
+  const auto done = std::exchange(context.pending, {});
   const auto handle = std::exchange(context.handle, SHMEM_CTX_INVALID);
   const Unlocked unlocked;
   shmem_ctx_destroy(handle);
 }
 
 nb::object team_or_none(shmem_team_t team) {
-  return team == SHMEM_TEAM_INVALID ? nb::none() : nb::cast(Team{team});
+  return team == SHMEM_TEAM_INVALID ? nb::none() : nb::cast(team_of(team));
 }
 
 nb::object split_strided(const Team& team, int start, int stride, int size, int num_contexts) {
@@ -96,12 +87,10 @@ nb::object split_strided(const Team& team, int start, int stride, int size, int 
   int status;
   {
     const Unlocked unlocked;
-    status = shmem_team_split_strided(team.handle, start, stride, size, &config,
+    status = shmem_team_split_strided(team.handle(), start, stride, size, &config,
                                       SHMEM_TEAM_NUM_CONTEXTS, &made);
   }
-  // PEs outside get an invalid team.
-  if (status && made != SHMEM_TEAM_INVALID)
-    fail(PyExc_RuntimeError, "team: the library has no more teams");
+  if (status) fail(PyExc_RuntimeError, "team: the library has no more teams");
   return team_or_none(made);
 }
 
@@ -113,8 +102,8 @@ nb::object split_2d(const Team& team, int xrange, int num_contexts) {
   int status;
   {
     const Unlocked unlocked;
-    status = shmem_team_split_2d(team.handle, xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x, &config,
-                                 SHMEM_TEAM_NUM_CONTEXTS, &y);
+    status = shmem_team_split_2d(team.handle(), xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x,
+                                 &config, SHMEM_TEAM_NUM_CONTEXTS, &y);
   }
   if (status) fail(PyExc_RuntimeError, "team: the library has no more teams");
   return nb::make_tuple(team_or_none(x), team_or_none(y));
@@ -123,7 +112,7 @@ nb::object split_2d(const Team& team, int xrange, int num_contexts) {
 void destroy_team(Team& team) {
   team.require_usable();
   if (team.is_predefined()) fail(PyExc_ValueError, "team: TEAM_WORLD and TEAM_SHARED stay");
-  const auto handle = std::exchange(team.handle, SHMEM_TEAM_INVALID);
+  const auto handle = std::exchange(*team.shared, SHMEM_TEAM_INVALID);
   const Unlocked unlocked;
   shmem_team_destroy(handle);
 }
@@ -157,7 +146,7 @@ void run(Function function, const Team& team, const Array& dest, const Array& so
   int status = 0;
   {
     const Unlocked unlocked;
-    call(function, &status, team.handle, static_cast<void*>(dest.data),
+    call(function, &status, team.handle(), static_cast<void*>(dest.data),
          static_cast<void*>(source.data), arguments...);
   }
   if (status) fail(PyExc_RuntimeError, "team: the collective failed");
@@ -247,7 +236,7 @@ void alltoallv(const Team& team, const Array& dest, std::vector<std::size_t> des
   int status = 0;
   {
     const Unlocked unlocked;
-    call(mover.function, &status, team.handle, static_cast<void*>(dest.data),
+    call(mover.function, &status, team.handle(), static_cast<void*>(dest.data),
          static_cast<void*>(to.counts.data()), static_cast<void*>(to.displs.data()),
          static_cast<void*>(source.data), static_cast<void*>(from.counts.data()),
          static_cast<void*>(from.displs.data()));
@@ -272,7 +261,8 @@ void reduce_scatter(const Team& team, const Array& dest, const Array& source,
     if (name != text) continue;
     team.require_usable();
     const std::size_t n = dest.layout.size();
-    const char* my_block = source.data + shmem_team_my_pe(team.handle) * n * source.layout.itemsize;
+    const char* my_block =
+        source.data + shmem_team_my_pe(team.handle()) * n * source.layout.itemsize;
     require_pair(team, dest, source, my_block);
     require_room(source.layout.size(), n * team.n_pes(), "source");
     return run(source.routine(op, "source"), team, dest, source, n);
@@ -303,7 +293,7 @@ void bind_collectives(nb::class_<Team>& team) {
       [](const Team& t) {
         t.require_usable();
         const Unlocked unlocked;
-        shmem_team_sync(t.handle);
+        shmem_team_sync(t.handle());
       },
       "Waits for all PEs of the team, not for outstanding updates (9.10).");
   team.def("broadcast", &broadcast, dest, source, nb::arg("root"),
@@ -377,46 +367,47 @@ void bind_contexts(nb::module_& module) {
               "serialized: one thread at a time uses it; private: only the calling thread; "
               "nostore: no puts and no atomics that store.");
   bind_with(context, [](Context& self, bool) {
-    if (self.handle != SHMEM_CTX_INVALID && self.session == job.session) destroy_context(self);
+    if (self.is_there()) destroy_context(self);
   });
   context.def("destroy", &destroy_context,
               "Completes its operations and gives it back (9.5). Not collective.");
-  context.def(
-      "fence", [](Context& self) { fence(&self); }, "Orders its puts to each PE (9.12).");
-  context.def(
-      "quiet", [](Context& self) { quiet(&self); },
-      "Waits until all its operations are done (9.12).");
-  context.def(
-      "pe_quiet", [](Context& self, const std::vector<int>& pes) { pe_quiet(pes, &self); },
-      nb::arg("pes"), "Waits until its operations on these PEs are done (9.12).");
+  context.def("fence", &fence, "Orders its puts to each PE (9.12).");
+  context.def("quiet", &quiet, "Waits until all its operations are done (9.12).");
+  context.def("pe_quiet", &pe_quiet, nb::arg("pes"),
+              "Waits until its operations on these PEs are done (9.12).");
   context.def(
       "team",
       [](Context& self) {
-        Team team{SHMEM_TEAM_INVALID};
-        shmem_ctx_get_team(usable(&self).handle, &team.handle);
-        return team;
+        self.require_usable();
+        return Team{self.team};
       },
       "The team that its PE numbers count in (9.5, shmem_ctx_get_team).");
   context.def(
       "session_start",
       [](Context& self, std::size_t total_ops, bool is_batch) {
+        self.require_usable();
         shmem_ctx_session_config_t config{total_ops};
-        shmem_ctx_session_start(usable(&self).handle, is_batch ? SHMEM_CTX_SESSION_BATCH : 0,
-                                &config, total_ops ? SHMEM_CTX_SESSION_TOTAL_OPS : 0);
+        shmem_ctx_session_start(self.handle, is_batch ? SHMEM_CTX_SESSION_BATCH : 0, &config,
+                                total_ops ? SHMEM_CTX_SESSION_TOTAL_OPS : 0);
       },
       nb::arg("total_ops") = 0, nb::arg("batch") = false,
       "Begins a session: a hint that up to total_ops operations follow (9.9).");
   context.def(
-      "session_stop", [](Context& self) { shmem_ctx_session_stop(usable(&self).handle); },
+      "session_stop",
+      [](Context& self) {
+        self.require_usable();
+        shmem_ctx_session_stop(self.handle);
+      },
       "Ends the session (9.9).");
   module.def(
-      "quiet", [] { quiet(nullptr); },
+      "quiet", [] { quiet(default_context); },
       "Waits until all operations of the default context are done (9.12).");
   module.def(
-      "fence", [] { fence(nullptr); }, "Orders the puts of the default context to each PE (9.12).");
+      "fence", [] { fence(default_context); },
+      "Orders the puts of the default context to each PE (9.12).");
   module.def(
-      "pe_quiet", [](const std::vector<int>& pes) { pe_quiet(pes, nullptr); }, nb::arg("pes"),
-      "Waits until the default context's operations on these PEs are done (9.12).");
+      "pe_quiet", [](const std::vector<int>& pes) { pe_quiet(default_context, pes); },
+      nb::arg("pes"), "Waits until the default context's operations on these PEs are done (9.12).");
 }
 
 void bind_teams(nb::module_& module) {
@@ -427,7 +418,7 @@ void bind_teams(nb::module_& module) {
       "my_pe",
       [](const Team& t) {
         t.require_usable();
-        return shmem_team_my_pe(t.handle);
+        return shmem_team_my_pe(t.handle());
       },
       "This PE's number in the team (9.4).");
   team.def(
@@ -443,7 +434,7 @@ void bind_teams(nb::module_& module) {
         t.require_usable();
         other.require_usable("other");
         require_pe(pe, t.n_pes());
-        const int there = shmem_team_translate_pe(t.handle, pe, other.handle);
+        const int there = shmem_team_translate_pe(t.handle(), pe, other.handle());
         if (there < 0) return std::nullopt;
         return there;
       },
@@ -464,7 +455,7 @@ void bind_teams(nb::module_& module) {
       [](const Team& t) {
         t.require_usable();
         shmem_team_config_t config{};
-        shmem_team_get_config(t.handle, SHMEM_TEAM_NUM_CONTEXTS, &config);
+        shmem_team_get_config(t.handle(), SHMEM_TEAM_NUM_CONTEXTS, &config);
         return config.num_contexts;
       },
       "The number of contexts that the split asked for (9.4, shmem_team_get_config).");
@@ -475,7 +466,7 @@ void bind_teams(nb::module_& module) {
       [](const Team& t, nb::handle array, int pe) {
         t.require_usable();
         require_pe(pe, t.n_pes());
-        return array.attr("ptr")(shmem_team_translate_pe(t.handle, pe, SHMEM_TEAM_WORLD));
+        return array.attr("ptr")(shmem_team_translate_pe(t.handle(), pe, SHMEM_TEAM_WORLD));
       },
       nb::arg("array"), nb::arg("pe"),
       nb::sig("def ptr(self, array: Array, pe: int) -> numpy.typing.NDArray[typing.Any] | "
@@ -485,8 +476,8 @@ void bind_teams(nb::module_& module) {
     if (!is_error && self.is_there()) destroy_team(self);
   });
   bind_collectives(team);
-  module.attr("TEAM_WORLD") = Team{SHMEM_TEAM_WORLD};
-  module.attr("TEAM_SHARED") = Team{SHMEM_TEAM_SHARED};
+  module.attr("TEAM_WORLD") = team_of(SHMEM_TEAM_WORLD);
+  module.attr("TEAM_SHARED") = team_of(SHMEM_TEAM_SHARED);
   const auto bind_lock = [&](const char* name, auto routine) {
     module.def(
         name,

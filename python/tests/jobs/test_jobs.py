@@ -84,6 +84,16 @@ def test_the_end_of_the_program_finalizes():
     assert (result.returncode, result.stderr) == (0, ""), result
 
 
+def test_finalize_completes_nonblocking_calls():
+    result = run(command(2, """
+        array, source = meshmem.zeros(3), meshmem.full(3, 1.0)
+        array.put_nbi(1 - me, source.local)
+        array.put_nbi(1 - me, source.local, ctx=meshmem.Context())
+        meshmem.finalize()
+    """))
+    assert (result.returncode, result.stderr) == (0, ""), result
+
+
 def test_start_again_after_finalize():
     result = run(command(2, """
         def refuses(*calls):

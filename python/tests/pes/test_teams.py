@@ -164,6 +164,31 @@ def test_strided_teams(make, me, n):
     backwards.destroy()
 
 
+def test_the_end_of_a_team_ends_what_shares_it(make, n):
+    array = make(1, int)
+    team = WORLD.split_strided(0, 1, n)
+    ctx = meshmem.Context(team)
+    same = ctx.team()
+    same.destroy()
+    other = WORLD.split_strided(n - 1, -1, n)  # takes the slot
+    for use in (lambda: array.p(0, 7, ctx=ctx), ctx.quiet, ctx.destroy, ctx.team):
+        with pytest.raises(ValueError, match="^ctx: it was destroyed"):
+            use()
+    with pytest.raises(ValueError, match="^team: it was destroyed"):
+        team.sync()
+    other.destroy()
+
+
+def test_no_more_teams():
+    teams = []
+    with pytest.raises(RuntimeError, match="^team: the library has no more teams"):
+        for _ in range(5000):
+            teams.append(WORLD.split_strided(0, 1, 1))
+    for team in teams:
+        if team:
+            team.destroy()
+
+
 def test_rows_and_columns(me, n):
     row, column = WORLD.split_2d(2)
     assert row.my_pe() == me % 2 and column.my_pe() == me // 2
