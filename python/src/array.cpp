@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -345,19 +346,28 @@ bool with_number(Code code, const Use& use) {
   }
 }
 
+// Replaces a TypeError. The object's own errors stay.
+[[noreturn]] void fail_for_type(const char* name, const char* wanted) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+  PyErr_Clear();
+  fail(PyExc_TypeError, std::string(name) + ": needs " + wanted);
+}
+[[noreturn]] void fail_for_size(const char* name) {
+  PyErr_Clear();
+  fail(PyExc_OverflowError, std::string(name) + ": does not fit into the array's dtype");
+}
+
 template <class T>
 T checked_number(nb::handle object, const char* name) {
   if constexpr (std::is_floating_point_v<T>) {
     const double wide = PyFloat_AsDouble(object.ptr());
-    if (!PyErr_Occurred()) return static_cast<T>(wide);
-    PyErr_Clear();
-    fail(PyExc_TypeError, std::string(name) + ": needs a number");
+    if (PyErr_Occurred()) fail_for_type(name, "a number");
+    const auto narrow = static_cast<T>(wide);
+    if (std::isinf(narrow) && !std::isinf(wide)) fail_for_size(name);
+    return narrow;
   } else {
     const auto integer = nb::steal(PyNumber_Index(object.ptr()));
-    if (!integer.is_valid()) {
-      PyErr_Clear();
-      fail(PyExc_TypeError, std::string(name) + ": needs an integer");
-    }
+    if (!integer.is_valid()) fail_for_type(name, "an integer");
     std::conditional_t<std::is_signed_v<T>, long long, unsigned long long> wide;
     if constexpr (std::is_signed_v<T>)
       wide = PyLong_AsLongLong(integer.ptr());
@@ -365,8 +375,7 @@ T checked_number(nb::handle object, const char* name) {
       wide = PyLong_AsUnsignedLongLong(integer.ptr());
     const auto narrow = static_cast<T>(wide);
     if (!PyErr_Occurred() && static_cast<decltype(wide)>(narrow) == wide) return narrow;
-    PyErr_Clear();
-    fail(PyExc_OverflowError, std::string(name) + ": does not fit into the array's dtype");
+    fail_for_size(name);
   }
 }
 

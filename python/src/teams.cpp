@@ -189,8 +189,8 @@ void alltoalls(const Team& team, const Array& dest, const Array& source, ptrdiff
   require_pair(team, dest, source);
   const auto require_fit = [&](const Array& array, ptrdiff_t stride, const char* name) {
     if (stride < 1) fail(PyExc_ValueError, std::string(name) + ": its stride is less than 1");
-    const std::size_t n = nelems * team.n_pes();
-    if (n && (n - 1) * stride >= array.layout.size())
+    const std::size_t size = array.layout.size(), n_pes = team.n_pes(), n = nelems * n_pes;
+    if (nelems > size / n_pes || (n > 1 && std::size_t(stride) > (size - 1) / (n - 1)))
       fail(PyExc_ValueError, std::string(name) + ": too small for nelems and the stride");
   };
   require_fit(dest, dst, "dest");

@@ -122,6 +122,18 @@ def test_a_view_keeps_a_dropped_array(make):
     assert view.sum() == 15
 
 
+class Unusable:
+    def __index__(self):
+        raise KeyError("mine")
+    __float__ = __index__
+
+
+def test_errors_of_values_stay(make):
+    for dtype in (float, int):
+        with pytest.raises(KeyError, match="mine"):
+            make(1, dtype).p(0, Unusable())
+
+
 FLOATS = np.zeros(3)
 
 
@@ -158,6 +170,11 @@ FLOATS = np.zeros(3)
     ("value: needs an integer", TypeError, lambda a, n: I.p(0, 1.5)),
     ("fetch: needs one element", ValueError,
      lambda a, n: I.atomic_fetch_nbi(np.zeros(2, int), 0)),
+    ("value: does not fit", OverflowError, lambda a, n: meshmem.zeros(1, "f4").p(0, 1e300)),
+    ("int too large", OverflowError, lambda a, n: a.p(0, 10**400)),
+    ("dest: too small for nelems", ValueError,
+     lambda a, n: WORLD.alltoalls(a, B, 2**62, 2**62, 5)),
+    ("dest: too small for nelems", ValueError, lambda a, n: WORLD.alltoalls(a, B, 1, 1, 2**63)),
     ("dtype: ", TypeError, lambda a, n: meshmem.zeros(3, object)),
     ("shape: a negative", ValueError, lambda a, n: meshmem.zeros(-3)),
     ("align: not a power", ValueError, lambda a, n: meshmem.zeros(3, align=3)),
