@@ -78,7 +78,7 @@ def located_dtype(dtype: DTypeLike) -> np.dtype[typing.Any]:
     value = np.dtype(dtype)
     if value.kind not in "fiu" or value.itemsize not in (4, 8):
         raise TypeError(f"dtype: maxloc has no routine for {value}")
-    return np.dtype([("value", value), ("index", f"i{value.itemsize}")])
+    return np.dtype([("value", f"{value.kind}{value.itemsize}"), ("index", f"i{value.itemsize}")])
 
 
 class Lock:

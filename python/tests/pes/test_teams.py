@@ -123,7 +123,8 @@ def test_reductions_beyond_the_standard(dtype, make, me, n):
         assert np.array_equal(source[me], np.bitwise_xor.reduce(of_all[:, me]))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64",
+                                   "longlong", ">f8"])
 def test_located(dtype, make, me, n):
     located = meshmem.located_dtype(dtype)
     source, dest = make(4, located), make(4, located)
