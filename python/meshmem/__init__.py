@@ -42,8 +42,25 @@ def init() -> None:
 
 
 def _allocate(shape: Shape, dtype: DTypeLike, is_cleared: bool, align: int, hints: int) -> Array:
-    numbers = [shape] if isinstance(shape, int) else list(shape)
-    return _core.allocate(numbers, np.dtype(dtype), is_cleared, align, hints)
+    try:
+        numbers = [operator.index(typing.cast(int, shape))]
+    except TypeError:
+        numbers = list(typing.cast(Sequence[int], shape))
+    return _core.allocate(numbers, _sample(dtype), is_cleared, align, hints)
+
+
+def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
+    """Two elements. TypeError unless Python's buffer protocol describes them and only them."""
+    sample = np.zeros(2, dtype)
+    again: typing.Optional[np.dtype[typing.Any]] = None
+    try:
+        again = np.asarray(memoryview(sample)).dtype
+    except (RuntimeError, ValueError):
+        pass
+    if again != sample.dtype or sample.dtype.hasobject or sample.ndim > 1 or not sample.itemsize:
+        raise TypeError(f"dtype: {np.dtype(dtype)} cannot be symmetric: it has objects, dates, "
+                        "a subarray, no bytes, or a struct's bytes without a name")
+    return sample
 
 
 def zeros(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:

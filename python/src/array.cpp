@@ -48,32 +48,21 @@ std::string text_of(const std::vector<Py_ssize_t>& shape) {
   return text + ")";
 }
 
-bool strides_are_contiguous(int n, const Py_ssize_t* shape, const Py_ssize_t* strides,
-                            Py_ssize_t itemsize) {
-  if (!strides) return true;
-  for (int i = 0; i < n; ++i)
-    if (shape[i] == 0) return true;
-  for (int i = n - 1; i >= 0; itemsize *= shape[i--])
-    if (shape[i] != 1 && strides[i] != itemsize) return false;
-  return true;
-}
+nb::object as_numpy(nb::handle array) { return numpy().attr("asarray")(array); }
 
 void find_near_pes(const void* symmetric) {
   job.is_near.resize(job.n_pes);
   for (int pe = 0; pe < job.n_pes; ++pe) job.is_near[pe] = shmem_ptr(symmetric, pe) != nullptr;
 }
 
-Array* allocate(const std::vector<Py_ssize_t>& shape, nb::object dtype, bool is_cleared,
+// `sample` is a NumPy array of the dtype.
+Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is_cleared,
                 std::size_t alignment, long hints) {
   require_active();
-  dtype = numpy().attr("dtype")(dtype);
-  if (nb::cast<bool>(dtype.attr("hasobject")))
-    fail(PyExc_TypeError, "dtype: Python's objects cannot be symmetric");
   if (alignment & (alignment - 1)) fail(PyExc_ValueError, "align: not a power of two");
   if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
     fail(PyExc_ValueError, "hints: neither MALLOC_ATOMICS_REMOTE nor MALLOC_SIGNAL_REMOTE");
-  const Buffer sample(numpy().attr("empty")(0, dtype), "dtype", false);
-  Layout layout = layout_of(sample.view());
+  Layout layout = layout_of(Buffer(sample, "dtype", false).view());
   layout.shape = shape;
   layout.strides.resize(shape.size());
   std::size_t bytes = layout.itemsize;
@@ -90,10 +79,8 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::object dtype, bool is_
     const std::size_t at_least = std::max<std::size_t>(bytes, 1);
     data = shmemx_align_with_hints(std::max<std::size_t>(alignment, 64), at_least,
                                    hints | SHMEMX_MALLOC_HOST);
-    if (data && is_cleared) {
-      std::memset(data, 0, at_least);
-      shmem_barrier_all();
-    }
+    if (data && is_cleared) std::memset(data, 0, at_least);
+    if (is_cleared) shmem_barrier_all();
   }
   if (!data) {
     fail(PyExc_MemoryError, "shape: no " + std::to_string(bytes) +
@@ -102,8 +89,8 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::object dtype, bool is_
   if (job.is_near.empty()) find_near_pes(data);
   const Code code = code_of_format(layout.format);
   auto* memory = static_cast<char*>(data);
-  return new Array{std::make_shared<Block>(Block{memory, bytes}), memory, std::move(layout), dtype,
-                   code};
+  return new Array{std::make_shared<Block>(Block{memory, bytes}), memory, std::move(layout),
+                   sample.attr("dtype"), code};
 }
 
 void free_block(Array& array) {
@@ -122,8 +109,6 @@ void free_block(Array& array) {
   const Unlocked unlocked;
   shmem_free(data);
 }
-
-nb::object as_numpy(nb::handle array) { return numpy().attr("asarray")(array); }
 
 Array* view(nb::handle self, nb::handle key) {
   const auto& array = nb::cast<const Array&>(self);
@@ -144,9 +129,9 @@ Array* view(nb::handle self, nb::handle key) {
   if (buffer.data() < begin || buffer.data() > begin + array.block->bytes)
     fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
   Layout layout = layout_of(buffer.view());
-  const Code code = code_of_format(layout.format);
-  return new Array{array.block, buffer.data(), std::move(layout), chosen.attr("dtype"),
-                   code,        false,         array.is_symmetric};
+  layout.format = array.layout.format;  // NumPy's for a struct depends on the strides
+  return new Array{array.block, buffer.data(), std::move(layout), array.dtype,
+                   array.code,  false,         array.is_symmetric};
 }
 
 nb::object copy_of_pe(nb::handle self, int pe, const char* copy) {
@@ -165,17 +150,20 @@ nb::object array_interface(nb::handle self) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto& array = *nb::inst_ptr<Array>(self);
-  view->obj = nullptr;
-  if (!array.block->is_there() || job.is_child || !job.is_active) {
+  *view = {};
+  if (!nb::inst_ready(self) || !array.block->is_there() || job.is_child || !job.is_active) {
     PyErr_SetString(PyExc_BufferError, "array: it was freed, or meshmem is not initialized");
     return -1;
   }
   auto& layout = array.layout;
-  if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !layout.is_contiguous()) {
+  const auto asks_for = [&](int flag) { return (flags & flag) == flag; };
+  const bool needs_fortran = asks_for(PyBUF_F_CONTIGUOUS) && layout.shape.size() > 1;
+  const bool needs_order = !asks_for(PyBUF_STRIDES) || asks_for(PyBUF_C_CONTIGUOUS) ||
+                           asks_for(PyBUF_F_CONTIGUOUS) || asks_for(PyBUF_ANY_CONTIGUOUS);
+  if (needs_fortran || (needs_order && !layout.is_contiguous())) {
     PyErr_SetString(PyExc_BufferError, "array: not contiguous");
     return -1;
   }
-  *view = {};
   view->buf = array.data;
   view->obj = nb::handle(self).inc_ref().ptr();
   view->itemsize = layout.itemsize;
@@ -183,7 +171,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->ndim = static_cast<int>(layout.shape.size());
   view->format = flags & PyBUF_FORMAT ? layout.format.data() : nullptr;
   view->shape = flags & PyBUF_ND ? layout.shape.data() : nullptr;
-  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? layout.strides.data() : nullptr;
+  view->strides = asks_for(PyBUF_STRIDES) ? layout.strides.data() : nullptr;
   ++array.block->n_exports;
   ++job.n_exports;
   return 0;
@@ -209,8 +197,11 @@ std::size_t Layout::size() const {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }
 bool Layout::is_contiguous() const {
-  return strides_are_contiguous(static_cast<int>(shape.size()), shape.data(), strides.data(),
-                                itemsize);
+  if (size() == 0) return true;
+  Py_ssize_t stride = itemsize;
+  for (auto i = shape.size(); i-- > 0; stride *= shape[i])
+    if (shape[i] != 1 && strides[i] != stride) return false;
+  return true;
 }
 
 Layout layout_of(const Py_buffer& view) {
@@ -252,7 +243,11 @@ Buffer::Buffer(nb::handle object, const char* name, bool is_written) {
                             nb::str(error.value()).c_str());
 }
 void Buffer::require_type_of(const Array& array, const char* name) const {
-  if (is_format(view_.format, array.layout.format)) return;
+  const auto& [format, itemsize, shape, strides] = array.layout;
+  if (view_.itemsize == itemsize) {
+    if (is_format(view_.format, format)) return;
+    if (format[0] == 'T' && as_numpy(view_.obj).attr("dtype").equal(array.dtype)) return;
+  }
   fail(PyExc_TypeError, std::string(name) + ": its format is " + without_order(view_.format) +
                             ", but the array's dtype is " + nb::str(array.dtype).c_str());
 }
@@ -267,7 +262,7 @@ void Buffer::require_shape_of(const Array& array, const char* name) const {
                              text_of(shape));
 }
 void Buffer::require_contiguous(const char* name) const {
-  if (!strides_are_contiguous(view_.ndim, view_.shape, view_.strides, view_.itemsize))
+  if (!PyBuffer_IsContiguous(&view_, 'C'))
     fail(PyExc_ValueError, std::string(name) + ": not contiguous");
 }
 
@@ -426,7 +421,7 @@ void bind_arrays(nb::module_& module) {
                           "zeros(), empty() and full() make arrays. numpy.asarray(array) and "
                           "array.local share its memory. array[key] is a view, whose methods move "
                           "only that part. Only free() releases the memory.");
-  module.def("allocate", &allocate, nb::arg("shape"), nb::arg("dtype"), nb::arg("is_cleared"),
+  module.def("allocate", &allocate, nb::arg("shape"), nb::arg("sample"), nb::arg("is_cleared"),
              nb::arg("align"), nb::arg("hints"));
   array.def("free", &free_block,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "

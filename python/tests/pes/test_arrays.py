@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays: sharing memory with NumPy, views, the end of their memory, and mistakes."""
+import ctypes
 import gc
 import re
 
@@ -9,9 +10,11 @@ import pytest
 from support import MOVED
 
 WORLD = meshmem.TEAM_WORLD
+STRUCTS = [[("a", "i4"), ("b", "f8")], [("a", "f8"), ("b", "i4")], [("a", "f8"), ("b", "i2")],
+           np.dtype([("a", "f8"), ("b", "i1")], align=True)]
 
 
-@pytest.mark.parametrize("dtype", [*MOVED, [("a", "i4"), ("b", "f8")]])
+@pytest.mark.parametrize("dtype", [*MOVED, *STRUCTS])
 @pytest.mark.parametrize("shape", [(), 3, (2, 3), (0, 2)])
 def test_numpy_shares_the_memory(dtype, shape, make):
     array = make(shape, dtype)
@@ -21,11 +24,36 @@ def test_numpy_shares_the_memory(dtype, shape, make):
     assert view.ctypes.data == array.__array_interface__["data"][0]
     view[...] = np.ones(view.shape, "i1").astype(view.dtype)
     assert np.array_equal(array.local, view) and len(repr(array)) > 10
+    assert array[...].local.dtype == view.dtype and np.array_equal(array[...], view)
     if view.dtype.kind in "iufc" and view.dtype != np.longdouble:
         assert np.from_dlpack(array).ctypes.data == view.ctypes.data
 
 
+@pytest.mark.parametrize("dtype", STRUCTS)
+def test_structs_move(dtype, make, me, n, left, right):
+    array = make(5, dtype)
+    of_all = [np.array([(pe + i, 7 * i) for i in range(5)], dtype) for pe in range(n)]
+    array[:3].put(right, of_all[me][:3])
+    array[3].put(right, of_all[me][3])
+    array[4:].put(right, of_all[me][4:])
+    meshmem.barrier_all()
+    assert np.array_equal(array, of_all[left])
+    assert np.array_equal(array.get(right), of_all[me])
+    assert np.array_equal(array[1::2][:1].get(right), of_all[me][1:2])
+    with pytest.raises(TypeError, match="^values: its format"):
+        array.put(right, np.zeros(5, [("a", "i1"), ("b", "i1")]))
+    with pytest.raises(TypeError, match="^values: its format"):
+        array.put(right, np.zeros(5, {"names": ["a", "b"], "formats": ["i4", "f8"],
+                                      "offsets": [0, 4], "itemsize": 400}))
+
+
 def test_full_empty_and_options():
+    array = meshmem.full(np.prod((2, 2)), 7)
+    assert array.shape == (4,)
+    array.free()
+    array = meshmem.zeros(2, "S")
+    assert array.dtype == array.local.dtype == "S1"
+    array.free()
     array = meshmem.full((2, 2), 7)
     assert array.dtype == int and array.local.tolist() == [[7, 7], [7, 7]]
     aligned = meshmem.empty(3, "f4", align=4096, hints=meshmem.MALLOC_SIGNAL_REMOTE)
@@ -61,6 +89,47 @@ def test_ptr(make, me, right, left):
         there[1] = me
     meshmem.barrier_all()
     assert array.local[1] == left
+
+
+def has_buffer(array, flags):
+    """Whether the array grants such a request of C's, as those of mpi4py."""
+    view = ctypes.create_string_buffer(200)
+    api = ctypes.pythonapi
+    try:
+        api.PyObject_GetBuffer(ctypes.py_object(array), view, flags)
+    except BufferError:
+        return False
+    api.PyBuffer_Release(view)
+    return True
+
+
+def test_a_request_of_contiguous_memory(make):
+    strides, in_c, in_fortran, in_any = 0x18, 0x38, 0x58, 0x98  # PyBUF_STRIDES and others
+    array = make((4, 6))
+    assert [has_buffer(array, flags) for flags in (0, strides, in_c, in_any)] == [True] * 4
+    assert has_buffer(array[1], in_fortran) and not has_buffer(array, in_fortran)
+    for view in (array[::2], array[:, 0], array[:, ::2]):
+        assert has_buffer(view, strides)
+        assert not any(has_buffer(view, flags) for flags in (0, in_c, in_fortran, in_any))
+
+
+def test_no_buffer_of_an_unmade_array():
+    with pytest.raises(BufferError):
+        memoryview(meshmem.Array.__new__(meshmem.Array))
+
+
+def test_nonblocking_calls_do_not_hold_arrays(right):
+    """Those that are freed. The second context is dropped, and not destroyed."""
+    source, dest = meshmem.full(3, 7.0), meshmem.zeros(3)
+    dest.put_nbi(right, source.local)
+    source.free()
+    source = meshmem.full(3, 8.0)
+    dest.put_nbi(right, source.local, ctx=meshmem.Context())
+    gc.collect()
+    source.free()
+    meshmem.barrier_all()
+    assert list(dest.local) == [8.0] * 3
+    dest.free()
 
 
 def test_free_refuses_while_views_exist():
@@ -176,6 +245,11 @@ FLOATS = np.zeros(3)
      lambda a, n: WORLD.alltoalls(a, B, 2**62, 2**62, 5)),
     ("dest: too small for nelems", ValueError, lambda a, n: WORLD.alltoalls(a, B, 1, 1, 2**63)),
     ("dtype: ", TypeError, lambda a, n: meshmem.zeros(3, object)),
+    ("dtype: ", TypeError, lambda a, n: meshmem.zeros(3, [])),
+    ("dtype: ", TypeError, lambda a, n: meshmem.zeros(3, ("i4", 2))),
+    ("dtype: ", TypeError, lambda a, n: meshmem.zeros(3, "M8[s]")),
+    ("dtype: ", TypeError, lambda a, n: meshmem.zeros(3, {
+        "names": ["a"], "formats": ["i4"], "offsets": [0], "itemsize": 400})),
     ("shape: a negative", ValueError, lambda a, n: meshmem.zeros(-3)),
     ("align: not a power", ValueError, lambda a, n: meshmem.zeros(3, align=3)),
     ("start: ", ValueError, lambda a, n: WORLD.split_strided(n, 1, 1)),
