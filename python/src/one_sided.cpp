@@ -162,14 +162,13 @@ struct Atomic {
         address(array.element(index, "array")),
         context(checked_context(given, pe)) {}
 
+  // Returns the value before, if the routine fetches it.
   template <class... Values>
-  nb::object run(bool is_fetch, const Values&... values) const {
+  Value run(const Values&... values) const {
     Value before;
-    {
-      const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
-      call(function, &before, context.handle, address, values..., pe);
-    }
-    return is_fetch ? object_of(before, array) : nb::none();
+    const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
+    call(function, &before, context.handle, address, values..., pe);
+    return before;
   }
 
   template <class... Values>
@@ -185,8 +184,6 @@ struct Atomic {
     }
     context.pending.push_back(std::move(buffer));
   }
-
-  Value value(nb::handle object, const char* name) const { return value_of(object, array, name); }
 
   const Array& array;
   int pe;
@@ -228,78 +225,61 @@ constexpr AtomicRow kAtomics[] = {
     {"fetch_xor", Takes::value, Op::atomic_fetch_xor, Op::atomic_fetch_xor_nbi,
      "Bitwise exclusive or with value; returns the value before."}};
 
+// Binds use(atomic, first..., values...) as a method that takes the values of `row`.
+template <class... First, class Use, class... Names>
+void bind_values(nb::class_<Array>& array, const std::string& name, const AtomicRow& row, Op op,
+                 Use use, const std::string& text, const Names&... names) {
+  const auto bind = [&](auto function, const auto&... taken) {
+    array.def(name.c_str(), function, names..., nb::arg("pe"), taken..., nb::arg("index") = 0,
+              nb::kw_only(), nb::arg("ctx") = nb::none(), text.c_str());
+  };
+  if (row.takes == Takes::nothing)
+    bind([=](const Array& a, First... first, int pe, std::size_t index, Context* ctx) {
+      return use(Atomic(op, a, pe, index, ctx), first...);
+    });
+  else if (row.takes == Takes::value)
+    bind(
+        [=](const Array& a, First... first, int pe, nb::handle value, std::size_t index,
+            Context* ctx) {
+          const Atomic atomic(op, a, pe, index, ctx);
+          return use(atomic, first..., value_of(value, a, "value"));
+        },
+        nb::arg("value"));
+  else
+    bind(
+        [=](const Array& a, First... first, int pe, nb::handle cond, nb::handle value,
+            std::size_t index, Context* ctx) {
+          const Atomic atomic(op, a, pe, index, ctx);
+          return use(atomic, first..., value_of(cond, a, "cond"), value_of(value, a, "value"));
+        },
+        nb::arg("cond"), nb::arg("value"));
+}
+
 void bind_atomic(nb::class_<Array>& array, const AtomicRow& row) {
-  const auto pe = nb::arg("pe"), cond = nb::arg("cond"), value = nb::arg("value");
-  const auto index = nb::arg("index") = 0;
-  const auto ctx = nb::arg("ctx") = nb::none();
-  const bool is_fetch = row.op != row.nbi;
   const std::string name = std::string("atomic_") + row.name;
-  const std::string values = row.takes == Takes::nothing ? ""
-                             : row.takes == Takes::value ? "value: typing.Any, "
-                                                         : "cond: typing.Any, value: typing.Any, ";
-  const std::string sig = "def " + name + "(self, pe: int, " + values +
-                          "index: int = 0, *, ctx: Context | None = None) -> " +
-                          (is_fetch ? "typing.Any" : "None");
   const std::string text = std::string(row.text) +
                            " Atomic on element index of PE pe's part (9.7). TypeError if the "
                            "standard has no such atomic for the dtype.";
-  const auto bind = [&](auto function, const auto&... taken) {
-    array.def(name.c_str(), function, pe, taken..., index, nb::kw_only(), ctx, nb::sig(sig.c_str()),
-              text.c_str());
-  };
-  const Op op = row.op;
-  if (row.takes == Takes::nothing)
-    bind([=](const Array& a, int to, std::size_t at, Context* c) {
-      return Atomic(op, a, to, at, c).run(is_fetch);
-    });
-  else if (row.takes == Takes::value)
-    bind(
-        [=](const Array& a, int to, nb::handle v, std::size_t at, Context* c) {
-          const Atomic atomic(op, a, to, at, c);
-          return atomic.run(is_fetch, atomic.value(v, "value"));
-        },
-        value);
-  else
-    bind(
-        [=](const Array& a, int to, nb::handle c, nb::handle v, std::size_t at, Context* context) {
-          const Atomic atomic(op, a, to, at, context);
-          return atomic.run(is_fetch, atomic.value(c, "cond"), atomic.value(v, "value"));
-        },
-        cond, value);
-}
-
-void bind_atomic_nbi(nb::class_<Array>& array, const AtomicRow& row) {
-  const auto pe = nb::arg("pe"), cond = nb::arg("cond"), value = nb::arg("value");
-  const auto index = nb::arg("index") = 0;
-  const auto ctx = nb::arg("ctx") = nb::none();
-  const std::string name = std::string("atomic_") + row.name + "_nbi";
-  const std::string text = std::string("As atomic_") + row.name +
-                           ", but the value before is in fetch, an array of one element, after "
-                           "quiet (9.7).";
-  const auto bind = [&](auto function, const auto&... taken) {
-    array.def(name.c_str(), function, nb::arg("fetch"), pe, taken..., index, nb::kw_only(), ctx,
-              text.c_str());
-  };
-  const Op op = row.nbi;
-  if (row.takes == Takes::nothing)
-    bind([=](const Array& a, nb::handle fetch, int to, std::size_t at, Context* c) {
-      Atomic(op, a, to, at, c).run_nbi(fetch);
-    });
-  else if (row.takes == Takes::value)
-    bind(
-        [=](const Array& a, nb::handle fetch, int to, nb::handle v, std::size_t at, Context* c) {
-          const Atomic atomic(op, a, to, at, c);
-          atomic.run_nbi(fetch, atomic.value(v, "value"));
-        },
-        value);
-  else
-    bind(
-        [=](const Array& a, nb::handle fetch, int to, nb::handle c, nb::handle v, std::size_t at,
-            Context* context) {
-          const Atomic atomic(op, a, to, at, context);
-          atomic.run_nbi(fetch, atomic.value(c, "cond"), atomic.value(v, "value"));
-        },
-        cond, value);
+  if (row.op == row.nbi) {
+    bind_values<>(
+        array, name, row, row.op,
+        [](const Atomic& atomic, const auto&... values) { atomic.run(values...); }, text);
+    return;
+  }
+  bind_values<>(
+      array, name, row, row.op,
+      [](const Atomic& atomic, const auto&... values) {
+        return nb::borrow<nb::any>(object_of(atomic.run(values...), atomic.array));
+      },
+      text);
+  bind_values<nb::handle>(
+      array, name + "_nbi", row, row.nbi,
+      [](const Atomic& atomic, nb::handle fetch, const auto&... values) {
+        atomic.run_nbi(fetch, values...);
+      },
+      "As " + name +
+          ", but the value before is in fetch, an array of one element, after quiet (9.7).",
+      nb::arg("fetch"));
 }
 
 void bind_signals(nb::class_<Array>& array) {
@@ -410,10 +390,7 @@ void bind_one_sided(nb::class_<Array>& array) {
   array.def("g", &g, pe, nb::arg("index") = 0, nb::kw_only(), context,
             nb::sig("def g(self, pe: int, index: int = 0, " MESHMEM_END_OF_SIG "typing.Any"),
             "Gets element index of PE pe's part, as a number (9.6).");
-  for (const auto& row : kAtomics) {
-    bind_atomic(array, row);
-    if (row.op != row.nbi) bind_atomic_nbi(array, row);
-  }
+  for (const auto& row : kAtomics) bind_atomic(array, row);
   bind_signals(array);
 }
 

@@ -62,8 +62,7 @@ Context* make_context(Team* given, bool is_serialized, bool is_private, bool has
 }
 
 void destroy_context(Context& context) {
-  context.require_usable();
-  const auto done = std::exchange(context.pending, {});
+  quiet(context);
   const auto handle = std::exchange(context.handle, SHMEM_CTX_INVALID);
   const Unlocked unlocked;
   shmem_ctx_destroy(handle);
