@@ -20,6 +20,8 @@ def main() -> None:
     n_rows, n_columns = shape_of(meshmem.n_pes())
     row, column = divmod(meshmem.my_pe(), n_columns)
     height, width = size // n_rows, size // n_columns
+    if size % n_rows or size % n_columns:
+        sys.exit(f"heat.py: {n_rows} x {n_columns} tiles do not divide {size} x {size}")
     tiles = [meshmem.zeros((height + 2, width + 2)) for _ in range(2)]
     for tile in tiles:
         if row == 0:
