@@ -34,8 +34,8 @@ Shape = typing.Union[int, Sequence[int]]
 def init() -> None:
     """Starts the library (9.1, shmem_init_thread). Collective. All threads may call it afterwards.
 
-    From then on an uncaught exception ends the job, and so does Ctrl-C in a call that waits. The
-    end of the program with status 0 calls finalize.
+    From then on an uncaught exception of the main thread ends the job, and so does Ctrl-C in a call
+    that waits. The end of the program with status 0 calls finalize.
     """
     _core.init()
     _endings.install()
@@ -59,7 +59,7 @@ def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
         pass
     if again != sample.dtype or sample.dtype.hasobject or sample.ndim > 1 or not sample.itemsize:
         raise TypeError(f"dtype: {np.dtype(dtype)} cannot be symmetric: it has objects, dates, "
-                        "a subarray, no bytes, or a struct's bytes without a name")
+                        "subarrays, no bytes, or a struct's unused bytes at its end")
     return sample
 
 
