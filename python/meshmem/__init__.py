@@ -54,7 +54,7 @@ def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
     sample = np.zeros(2, dtype)
     again: typing.Optional[np.dtype[typing.Any]] = None
     try:
-        again = np.asarray(memoryview(sample)).dtype
+        again = np.asarray(sample.data).dtype
     except (RuntimeError, ValueError):
         pass
     if again != sample.dtype or sample.dtype.hasobject or sample.ndim > 1 or not sample.itemsize:
