@@ -89,23 +89,23 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is
   if (job.is_near.empty()) find_near_pes(data);
   const Code code = code_of_format(layout.format);
   auto* memory = static_cast<char*>(data);
-  return new Array{std::make_shared<Block>(Block{memory, bytes}), memory, std::move(layout),
-                   sample.attr("dtype"), code};
+  return new Array{std::make_shared<Allocation>(Allocation{memory, bytes}), memory,
+                   std::move(layout), sample.attr("dtype"), code};
 }
 
-void free_block(Array& array) {
+void free_allocation(Array& array) {
   require_active();
   array.require_usable("array");
   if (!array.is_whole) fail(PyExc_ValueError, "array: a view; free the array that it belongs to");
-  if (array.block->n_exports) {
+  if (array.allocation->n_exports) {
     quiet(default_context);  // shmem_free waits for the same
     PyGC_Collect();
   }
-  if (const long n = array.block->n_exports) {
+  if (const long n = array.allocation->n_exports) {
     fail(PyExc_BufferError,
          "array: " + std::to_string(n) + " NumPy arrays or memoryviews of it are still in use");
   }
-  void* const data = std::exchange(array.block->data, nullptr);
+  void* const data = std::exchange(array.allocation->data, nullptr);
   const Unlocked unlocked;
   shmem_free(data);
 }
@@ -125,20 +125,20 @@ Array* view(nb::handle self, nb::handle key) {
   }
   const nb::object chosen = as_numpy(self)[all];
   const Buffer buffer(chosen, "key", false);
-  const char* begin = array.block->data;
-  if (buffer.data() < begin || buffer.data() > begin + array.block->bytes)
+  const char* begin = array.allocation->data;
+  if (buffer.data() < begin || buffer.data() > begin + array.allocation->bytes)
     fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
   Layout layout = layout_of(buffer.view());
   layout.format = array.layout.format;  // NumPy's for a struct depends on the strides
-  return new Array{array.block, buffer.data(), std::move(layout), array.dtype,
-                   array.code,  false,         array.is_symmetric};
+  return new Array{array.allocation, buffer.data(), std::move(layout), array.dtype,
+                   array.code,       false,         array.is_symmetric};
 }
 
 nb::object copy_of_pe(nb::handle self, int pe, const char* copy) {
   const auto& array = nb::cast<const Array&>(self);
   if (!copy) return nb::none();
   // Another PE's memory, which stays as long as this one's.
-  return as_numpy(nb::cast(new Array{array.block, const_cast<char*>(copy), array.layout,
+  return as_numpy(nb::cast(new Array{array.allocation, const_cast<char*>(copy), array.layout,
                                      array.dtype, array.code, false, pe == job.my_pe},
                            nb::rv_policy::take_ownership));
 }
@@ -151,7 +151,7 @@ nb::object array_interface(nb::handle self) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto& array = *nb::inst_ptr<Array>(self);
   *view = {};
-  if (!nb::inst_ready(self) || !array.block->is_there() || job.is_child || !job.is_active) {
+  if (!nb::inst_ready(self) || !array.allocation->is_there() || job.is_child || !job.is_active) {
     PyErr_SetString(PyExc_BufferError, "array: it was freed, or meshmem is not initialized");
     return -1;
   }
@@ -172,12 +172,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->format = flags & PyBUF_FORMAT ? layout.format.data() : nullptr;
   view->shape = flags & PyBUF_ND ? layout.shape.data() : nullptr;
   view->strides = asks_for(PyBUF_STRIDES) ? layout.strides.data() : nullptr;
-  ++array.block->n_exports;
+  ++array.allocation->n_exports;
   ++job.n_exports;
   return 0;
 }
 void release_buffer(PyObject* self, Py_buffer*) {
-  --nb::inst_ptr<Array>(self)->block->n_exports;
+  --nb::inst_ptr<Array>(self)->allocation->n_exports;
   --job.n_exports;
 }
 
@@ -214,7 +214,7 @@ Layout layout_of(const Py_buffer& view) {
 
 void Array::require_usable(const char* name) const {
   require_active();
-  if (!block->is_there()) fail(PyExc_ValueError, std::string(name) + ": it was freed");
+  if (!allocation->is_there()) fail(PyExc_ValueError, std::string(name) + ": it was freed");
   if (!is_symmetric) fail(PyExc_ValueError, std::string(name) + ": another PE's memory");
 }
 void Array::require_contiguous(const char* name) const {
@@ -277,8 +277,8 @@ Context& checked_context(Context* context, int pe) {
 }
 
 bool Context::is_there() const {
-  return !team ||
-         (handle != SHMEM_CTX_INVALID && session == job.session && *team != SHMEM_TEAM_INVALID);
+  return !team || (handle != SHMEM_CTX_INVALID && made_in_init == job.n_inits &&
+                   *team != SHMEM_TEAM_INVALID);
 }
 void Context::require_usable() const {
   require_active();
@@ -411,7 +411,7 @@ int comparison(const std::string& text) {
                                                     {"<", SHMEM_CMP_LT},  {">=", SHMEM_CMP_GE}};
   for (const auto& [name, number] : all)
     if (text == name) return number;
-  fail(PyExc_ValueError, "cmp: '" + text + "' is none of == != > <= < >=");
+  fail(PyExc_ValueError, "cmp: '" + text + "' is not one of == != > <= < >=");
 }
 
 void bind_arrays(nb::module_& module) {
@@ -423,12 +423,12 @@ void bind_arrays(nb::module_& module) {
                           "only that part. Only free() releases the memory.");
   module.def("allocate", &allocate, nb::arg("shape"), nb::arg("sample"), nb::arg("is_cleared"),
              nb::arg("align"), nb::arg("hints"));
-  array.def("free", &free_block,
+  array.def("free", &free_allocation,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
             "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "
             "array exists, and ValueError for a view or an array that was freed.");
   bind_with(array, [](Array& self, bool is_error) {
-    if (!is_error && self.block->is_there()) free_block(self);
+    if (!is_error && self.allocation->is_there()) free_allocation(self);
   });
   array.def("__getitem__", &view, nb::arg("key"),
             "A view of a part, by NumPy's basic indexing. Of one element it has no dimension.");
@@ -446,7 +446,7 @@ void bind_arrays(nb::module_& module) {
   array.def("__repr__", [](nb::handle self) {
     const auto& a = nb::cast<const Array&>(self);
     return std::string("meshmem.Array(shape=") + text_of(a.layout.shape) +
-           ", dtype=" + nb::str(a.dtype).c_str() + (a.block->is_there() ? ")" : ", freed)");
+           ", dtype=" + nb::str(a.dtype).c_str() + (a.allocation->is_there() ? ")" : ", freed)");
   });
   array.def_prop_ro(
       "local", [](nb::handle self) { return as_numpy(self); },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Symmetric arrays, and the buffers of other objects that they exchange data with.
-// Invariant: a block is freed only by free(), while no NumPy array or memoryview looks at it. The
-// collector frees nothing, since shmem_free is collective.
+// Invariant: only free() frees an allocation, and only while no NumPy array or memoryview uses it.
+// Python's garbage collector frees none, since shmem_free is collective.
 // Used by all bindings.
 #pragma once
 #include <memory>
@@ -16,13 +16,13 @@
 namespace meshmem::python {
 
 // An allocation, which its views share.
-struct Block {
+struct Allocation {
   char* data;
   std::size_t bytes;
   long n_exports = 0;  // NumPy arrays and memoryviews
-  int session = job.session;
+  int made_in_init = job.n_inits;
 
-  bool is_there() const { return data && session == job.session; }
+  bool is_there() const { return data && made_in_init == job.n_inits; }
 };
 
 // The type, shape and strides of elements, of an array or of an object with Python's buffer.
@@ -38,7 +38,7 @@ struct Layout {
 Layout layout_of(const Py_buffer& view);
 
 struct Array {
-  std::shared_ptr<Block> block;
+  std::shared_ptr<Allocation> allocation;
   char* data;
   Layout layout;
   nb::object dtype;
@@ -86,7 +86,7 @@ struct Context {
   shmem_ctx_t handle = SHMEM_CTX_DEFAULT;
   std::shared_ptr<shmem_team_t> team;  // as in Team; none for the default context
   int n_pes = 0;
-  int session = job.session;
+  int made_in_init = job.n_inits;
   std::vector<Buffer> pending;  // what nonblocking calls use until quiet
 };
 inline Context& default_context = *new Context;  // without a destructor at the end of the process

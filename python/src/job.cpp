@@ -28,8 +28,9 @@ void finalize() {
   job.is_active = false;
 }
 
-// Not Python's atexit, which does not tell the status. A PE that exits with a nonzero status has
-// probably failed, and finalize would wait for PEs that wait for it. The launcher sees the failure.
+// Registered by on_exit, since Python's atexit does not tell the status. A PE that exits with a
+// nonzero status has probably failed, and finalize would wait for PEs that wait for it. The
+// launcher sees the failure.
 void finalize_at_exit(int status, void*) {
   if (status == 0 && job.is_active && !job.is_child) shmem_finalize();
   job.is_active = false;
@@ -46,7 +47,7 @@ void init() {
   }
   if (status) fail(PyExc_RuntimeError, "meshmem.init: shmem_init_thread failed");
   job.is_active = true;
-  ++job.session;
+  ++job.n_inits;
   job.my_pe = shmem_my_pe();
   job.n_pes = shmem_n_pes();
   job.is_near.clear();

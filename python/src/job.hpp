@@ -25,7 +25,7 @@ struct Job {
   bool is_child = false;  // made by fork, so it is no PE
   int my_pe = 0;
   int n_pes = 1;
-  int session = 0;            // how often init was called: what an earlier session made is over
+  int n_inits = 0;            // objects that were made before the latest init() are not valid
   long n_exports = 0;         // NumPy arrays and memoryviews of symmetric memory
   std::vector<char> is_near;  // by PE: whether its memory is mapped here; filled at the first array
 };

@@ -15,11 +15,11 @@ namespace {
 
 struct Team {
   std::shared_ptr<shmem_team_t> shared;  // with its contexts; invalid after destroy
-  int session = job.session;
+  int made_in_init = job.n_inits;
 
   shmem_team_t handle() const { return *shared; }
   bool is_there() const {
-    return is_predefined() || (handle() != SHMEM_TEAM_INVALID && session == job.session);
+    return is_predefined() || (handle() != SHMEM_TEAM_INVALID && made_in_init == job.n_inits);
   }
   bool is_predefined() const {
     return handle() == SHMEM_TEAM_WORLD || handle() == SHMEM_TEAM_SHARED;
@@ -267,7 +267,7 @@ void reduce_scatter(const Team& team, const Array& dest, const Array& source,
     return run(source.routine(op, "source"), team, dest, source, n);
   }
   fail(PyExc_ValueError,
-       "op: '" + name + "' is none of sum prod min max avg bitwise_and bitwise_or bitwise_xor");
+       "op: '" + name + "' is not one of sum prod min max avg bitwise_and bitwise_or bitwise_xor");
 }
 
 // Elements that are structs of a value and an index of the same size.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures whether a core is slower while another one writes a word some bytes further on. Prints
-// these bytes, the nanoseconds of an atomic add while the other adds there, and those of a round
-// trip in which the other writes there before it answers. Pin it: taskset -c 0,1 ./neighbour_lines
+// Measures whether a core is slower while another one writes a word nearby. Each line begins with
+// the distance in bytes. Then come the nanoseconds of an atomic add while the other core adds to
+// that word. The last are those of a round trip if the other core writes that word before it
+// answers. Pin it: taskset -c 0,1 ./neighbour_lines
 // Invariant: an add counts only if the other thread ran meanwhile.
 #include <algorithm>
 #include <atomic>

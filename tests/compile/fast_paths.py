@@ -30,7 +30,7 @@ TYPES = ["float", "double", "char", "schar", "short", "int", "long", "longlong",
          "uint", "ulong", "ulonglong", "int8", "int16", "int32", "int64", "uint8", "uint16",
          "uint32", "uint64", "size", "ptrdiff"]
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+(?:cs |bnd |repz |rep )*(\S+)(?:.*\s([0-9a-f]+) <)?")
-# What the mnemonics of both processors are, as far as it matters here.
+# The mnemonics of both processors that decide which way the code goes.
 BRANCH = re.compile(r"j|b$|b\.|br$|cbn?z|tbn?z")
 ALWAYS = re.compile(r"jmp|br?$")
 CALL = re.compile(r"call|blr?$")

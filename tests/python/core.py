@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Builds the Python package over the library of a build folder, and tests it: pytest at 1 to 4 PEs
-and over two simulated machines, mypy over the package and the examples, and the commands of
+and over two fake nodes, mypy over the package and the examples, and the commands of
 docs/python.md.
 
 core.py PROJECT_FOLDER BUILD_FOLDER CXX   the environment with NumPy is beside BUILD_FOLDER
@@ -129,7 +129,7 @@ def main():
     print(f"core.py: mypy --strict: {said.strip()}")
     for pes in (1, 2, 3, 4):
         run_pytest(f"{pes} PEs", "pes", (OSHRUN, "-n", pes))
-    run_pytest("2 simulated machines", "pes", (OSHRUN, "--fake-nodes", 2, "-n", 3))
+    run_pytest("2 fake nodes", "pes", (OSHRUN, "--fake-nodes", 2, "-n", 3))
     check_page()
 
 
