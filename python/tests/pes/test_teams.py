@@ -152,6 +152,7 @@ def test_strided_teams(make, me, n):
             assert evens.ptr(source, evens.my_pe())[0] == me
             evens.sum(dest, source)
             assert dest.local[0] == sum(range(0, n, 2))
+            evens.sync()  # the put below changes dest
             with meshmem.Context(evens, serialized=True) as ctx:
                 assert ctx.team().n_pes() == evens.n_pes()
                 dest.put(evens.n_pes() - 1, np.array([5]), ctx=ctx)
