@@ -22,7 +22,8 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Operators that contain a shorter operator. Those with << or >> are left out.
+// The operators that are one token; every other one is a token for each character (tokens.hpp). An
+// operator comes before those that it begins with.
 constexpr std::string_view kOperators[] = {"...", "->*", "<=>", "::", "->", "<=", ">="};
 
 class Lexer {
@@ -34,7 +35,7 @@ class Lexer {
   char peek(std::size_t ahead = 0) const;
   bool starts_with(std::string_view what) const { return text_.substr(at_).starts_with(what); }
   void skip_line();
-  void skip_to_behind(std::string_view what);
+  void skip_past(std::string_view what);
   bool skip_blank_or_comment();
   void read_directive();
   void read_quoted(char quote);
@@ -75,7 +76,7 @@ void Lexer::skip_line() {
   }
 }
 
-void Lexer::skip_to_behind(std::string_view what) {
+void Lexer::skip_past(std::string_view what) {
   const std::size_t found = text_.find(what, at_);
   at_ = found == std::string_view::npos ? text_.size() : found + what.size();
 }
@@ -87,7 +88,7 @@ bool Lexer::skip_blank_or_comment() {
   }
   if (starts_with("/*")) {
     at_ += 2;
-    skip_to_behind("*/");
+    skip_past("*/");
     return true;
   }
   const char c = text_[at_];
@@ -97,7 +98,8 @@ bool Lexer::skip_blank_or_comment() {
   return true;
 }
 
-// Line markers are `# LINE "FILE" FLAGS`; the flag 3 marks a system header.
+// Skips a directive. Only line markers count: `# LINE "FILE" FLAGS`, with the flag 3 if a system
+// header follows.
 void Lexer::read_directive() {
   const std::size_t begin = at_;
   skip_line();
@@ -118,21 +120,22 @@ void Lexer::read_quoted(char quote) {
   }
 }
 
-// Reads from the quote of R"delimiter(...)delimiter".
+// Reads R"delimiter(...)delimiter" from the first quote on.
 void Lexer::read_raw_string() {
   const std::size_t open = text_.find_first_of("(\n", at_);
   if (open == std::string_view::npos || text_[open] == '\n') return read_quoted('"');
   const std::string_view delimiter = text_.substr(at_ + 1, open - at_ - 1);
   at_ = open + 1;
-  skip_to_behind(std::string(")").append(delimiter).append("\""));
+  skip_past(std::string(")").append(delimiter).append("\""));
 }
 
 void Lexer::read_number() {
   while (at_ < text_.size()) {
     const char c = peek(), next = peek(1);
-    const bool is_sign = is_one_of({&c, 1}, {"e", "E", "p", "P"}) && (next == '+' || next == '-');
+    const bool is_exponent =
+        std::string_view("eEpP").find(c) != std::string_view::npos && (next == '+' || next == '-');
     const bool is_separator = c == '\'' && continues_name(next);
-    if (is_sign || is_separator) {
+    if (is_exponent || is_separator) {
       at_ += 2;
     } else if (continues_name(c) || c == '.') {
       ++at_;
