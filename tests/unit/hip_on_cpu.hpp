@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared part of the tests of HIP on CPUs: device memory and streams that end with their scope,
-// and a gate that holds up a stream. Invariant: every test leaves streams idle and memory freed;
-// the process has four devices.
+// For the tests of HIP on CPUs: device memory and streams that end with their scope, and a gate
+// that holds up a stream. Invariant: every test leaves streams idle and memory freed; the process
+// has four devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,12 +12,13 @@
 #include <thread>
 #include <vector>
 
+// Set before main(), so before the first call of HIP reads it.
 inline const bool four_devices = setenv("MESHMEM_CPU_DEVICES", "4", 1) == 0;
 
 #define ASSERT_HIP(expression) ASSERT_EQ(expression, hipSuccess)
 #define EXPECT_HIP(expression) EXPECT_EQ(expression, hipSuccess)
 
-// Device memory for `count` values, freed at the end of its scope.
+// Zeroed device memory for `count` values, freed at the end of its scope.
 template <typename T>
 class OnDevice {
  public:
@@ -58,7 +59,7 @@ class OwnStream {
   hipStream_t stream_ = nullptr;
 };
 
-// Holds up a stream until it is opened.
+// Holds up a stream from close() until open(). It opens once.
 class Gate {
  public:
   void close(hipStream_t stream) { EXPECT_HIP(hipLaunchHostFunc(stream, &wait, this)); }
