@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Translates a symmetric address of this PE to the address of a peer's copy, which every put, get
-// and atomic does first. There are two kinds of segment. The processor reaches the host heap and
-// static data by loads and stores, and the hot paths look only there. Only kernels and copy engines
-// reach device memory.
+// and atomic does first. The processor reaches the host heap and static data by loads and stores,
+// and the hot paths look only there. Only kernels and copy engines reach device memory.
 // Invariant: a segment has the same length and layout in every PE, so an offset in this PE's copy
 // is valid in all others. Filled at start-up; empty (no PE is in range) while the library is not
 // initialized.
@@ -32,7 +31,7 @@ struct Segment {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::byte* const* copy_of_pe = nullptr;
-  // For 1, 2, 4 and 8 bytes: at how many offsets from 0 on they fit in the segment.
+  // For 1, 2, 4 and 8 bytes: at the offsets below this they fit in the segment.
   std::size_t room[4] = {};
 
   constexpr Segment() = default;
@@ -47,7 +46,7 @@ struct Segment {
     if (__builtin_constant_p(size) && std::has_single_bit(size) && size <= 8)
       return offset < room[std::countr_zero(size)];
     if (offset >= bytes) return false;
-    asm("" : "+r"(offset));  // otherwise compilers subtract the address from the end, in two steps
+    asm("" : "+r"(offset));  // otherwise compilers compute (base + bytes) - address: one step more
     return size <= bytes - offset;
   }
   bool holds(const void* address, std::size_t size) const {
@@ -63,9 +62,8 @@ struct AddressMap {
 };
 
 extern constinit AddressMap address_map;
-// The map for the fast paths of puts, gets, atomics and waits. It is the same, but without the heap
-// under MESHMEM_CHECK: then they call find_in_block (argument_checks.hpp) or one_sided.hpp, which
-// check blocks.
+// The same, for the fast paths of puts, gets, atomics and waits. Under MESHMEM_CHECK it lacks the
+// heap, so that they call find_in_block (argument_checks.hpp) or one_sided.hpp, which check blocks.
 extern constinit AddressMap direct_map;
 
 // End the job with a line that says why an address or a PE is invalid. `routine`: the API's name.
@@ -78,7 +76,7 @@ extern constinit AddressMap direct_map;
                                                            const char* argument = nullptr);
 
 // Where PE `pe`'s copy of the `bytes` bytes at `address` is mapped here. The result is not
-// is_mapped() if they are not within one segment, or the PE is far.
+// is_mapped() if the bytes are not within one segment, or the PE is far.
 [[gnu::always_inline]] inline std::byte* find_copy(const AddressMap& map, const void* address,
                                                    std::size_t bytes, int pe) {
   const auto copy = [pe](const Segment& segment, std::uintptr_t offset) {
@@ -106,7 +104,7 @@ inline bool is_in_segment(const AddressMap& map, const void* address, std::size_
 inline bool is_on_device(const void* address) {
   return may_be_on_device(address) && device_segments().holds(address);
 }
-// Collectives call this to choose how they run, which must be the same on all members.
+// Collectives choose by this how they run. Symmetric addresses give all members the same answer.
 template <typename... Pointers>
 inline bool any_on_device(Pointers... addresses) {
   return (is_on_device(addresses) || ...);
@@ -133,8 +131,8 @@ DevicePlace translate_on_device(const AddressMap& map, const void* address, std:
   return there;
 }
 
-// The text for an address in messages: "0x7f2a40000040 (heap + 0x40)", of which all PEs have the
-// second part in common. Only the address, if it is not symmetric.
+// The text for an address in messages: "0x7f2a40000040 (heap + 0x40)". The part in parentheses is
+// the same on all PEs, and is missing if the address is not symmetric.
 std::string place_text(const AddressMap& map, const void* address);
 
 }  // namespace meshmem

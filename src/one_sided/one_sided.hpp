@@ -4,7 +4,7 @@
 // the PE is far, or MESHMEM_CHECK is on. Each finds where both ends are, and uses the processor, a
 // stream or the transport.
 // Invariant: a remote address that is not symmetric ends the job with a line; a local address may
-// be any. Called by api/, the proxy and the collectives by messages.
+// be any memory. Called by the fast paths of this folder, proxy/, core/, collectives/ and library/.
 #ifndef MESHMEM_ONE_SIDED_ONE_SIDED_HPP_
 #define MESHMEM_ONE_SIDED_ONE_SIDED_HPP_
 
@@ -41,8 +41,8 @@ struct Signal {
   std::uint64_t value;
   int op;
 };
-// Puts the data and then the signal to a far PE; `bytes` may be 0. False, and nothing is done: the
-// PE is near, or an address is not symmetric.
+// Puts the data and then the signal to a far PE; `bytes` may be 0. Does nothing and returns
+// false if the PE is near, or an address is not symmetric.
 [[gnu::cold, gnu::noinline]] bool try_put_signal(const char* routine, void* dest,
                                                  const void* source, std::size_t bytes,
                                                  const Signal& signal, int pe);
@@ -50,7 +50,7 @@ struct Signal {
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
                                                   const AtomicRequest& request, int pe);
 
-// A fetching atomic; *before has the value before after quiet.
+// A fetching atomic; *before has the old value after quiet.
 [[gnu::cold, gnu::noinline]] void fetch_nbi(const char* routine, const void* address,
                                             const AtomicRequest& request, int pe,
                                             std::uint64_t* before);
