@@ -25,7 +25,7 @@ namespace meshmem {
 // A team that every program has from shmem_init on. The public headers name its slot.
 struct PredefinedTeam {
   int slot;
-  std::vector<int> pes;  // of the world, this PE among them
+  std::vector<int> pes;  // world PEs; this PE is one of them
 };
 // WORLD and SHARED; for programs of NVSHMEM also the PEs that have this PE's number on their node.
 // All PEs get the same teams in the same order, WORLD first.
@@ -35,14 +35,14 @@ class TeamTable {
  public:
   // area_of(world PE, slot): where a near PE's team area is mapped here.
   using AreaOf = std::function<TeamArea*(int world_pe, int slot)>;
-  // Teams begin at first_sequence or above: an earlier round of the library has left lower numbers
-  // in the areas.
+  // Sequence numbers begin at first_sequence or above: before an earlier finalize, teams have left
+  // numbers up to it in the areas.
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             int fewest_cores, std::uint64_t first_sequence);
 
   // This PE's part in the agreement on a new team: its free slots, a bit each; the highest sequence
-  // number that any past team has reached; and whether something is wrong or in the way. The
-  // members' bits are ANDed. Of the other words the highest counts.
+  // number that any past team has reached; and whether something is wrong or in the way.
+  // combine_offers() ANDs the members' bits, and takes the highest of each other word.
   static constexpr std::size_t kWords = kMaxTeams / 64;
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};
@@ -54,10 +54,10 @@ class TeamTable {
   static void combine_offers(void* dest, const void* a, const void* b,
                              std::size_t count);  // a Combine of reduction.hpp
 
-  // This PE's offer to a split. Only one split at a time may offer slots: otherwise two threads
-  // could agree on the same slot with different PEs. offer() takes that right if it is free, and
-  // says `busy` if not. The split with the lowest parent slot goes first, so that one of the splits
-  // that wait for each other goes on.
+  // This PE's offer to a split. Only one split at a time has the right to offer slots: otherwise
+  // two threads could agree on one slot with different PEs. offer() takes this right, or says
+  // `busy` if another split has it or a lower parent slot. On every PE the lowest goes first, so
+  // splits cannot wait for each other for ever.
   Offer offer(int parent_slot);
   // Gives the right back. done: the split is over; otherwise it will offer again.
   void end_offer(int parent_slot, bool done);
@@ -77,7 +77,7 @@ class TeamTable {
   std::uint64_t highest_sequence();  // that any team of this PE has reached, past ones included
 
  private:
-  // With the areas of this slot.
+  // `slot`: that of the areas; for a twin for kernels, the team's slot plus kMaxTeams.
   std::unique_ptr<Team> make(std::vector<int> pes, int slot, std::uint64_t start_sequence) const;
 
   const AddressMap& map_;
@@ -89,7 +89,7 @@ class TeamTable {
   std::map<int, std::unique_ptr<Team>> teams_;  // by slot
   std::array<std::atomic<Team*>, kMaxTeams> by_slot_{};
   std::set<int> splitting_;  // slots of the parents whose splits are under way
-  int offering_ = -1;        // the one of them that has the right to offer
+  int offering_ = -1;        // the one of them that has the right to offer, or -1
   std::uint64_t highest_retired_;
 };
 
