@@ -51,7 +51,7 @@
 template <typename T>
 hipError_t hipMemcpyToSymbol(const T& symbol, const void* source, std::size_t bytes,
                              std::size_t offset = 0, hipMemcpyKind kind = hipMemcpyHostToDevice) {
-  return hip_on_cuda::finished(cudaMemcpyToSymbol(symbol, source, bytes, offset, kind));
+  return hip_on_cuda::finish(cudaMemcpyToSymbol(symbol, source, bytes, offset, kind));
 }
 template <typename T>
 hipError_t hipGetSymbolAddress(void** address, const T& symbol) {

@@ -3,7 +3,7 @@
 // <hip/hip_runtime_api.h> on NVIDIA GPUs: the calls of HIP's host API that meshmem and its examples
 // use, each one call of the CUDA runtime (12 or 13).
 // Invariant: a name has HIP's meaning. A call that CUDA cannot do returns hipErrorNotSupported, and
-// a name that is not here does not compile. Any C++17 compiler will do, without nvcc. Included by
+// a name that is not here does not compile. Any C++17 compiler takes it, not only nvcc. Included by
 // src/, by device/ through hip_runtime.h, and by programs that are built for cuda.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_API_H_
@@ -25,7 +25,7 @@
 #define MESHMEM_HIP_CALL(hip, cuda, params, args) \
   inline hipError_t hip params { return hip_on_cuda::to_hip(cuda args); }
 
-struct CUmod_st;  // of cuda.h, where it is CUmodule
+struct CUmod_st;  // of cuda.h, whose CUmodule points to it
 
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
@@ -41,7 +41,7 @@ using hipModule_t = CUmod_st*;
 
 struct hipDeviceProp_t {
   char name[256];
-  char gcnArchName[256];  // as in sm_90
+  char gcnArchName[256];  // such as sm_90
   std::size_t totalGlobalMem;
   std::size_t sharedMemPerBlock;
   int multiProcessorCount;
@@ -125,8 +125,8 @@ MESHMEM_HIP_CALL(hipDeviceCanAccessPeer, cudaDeviceCanAccessPeer, (int* can, int
 MESHMEM_HIP_CALL(hipDeviceEnablePeerAccess, cudaDeviceEnablePeerAccess, (int peer, unsigned flags),
                  (peer, flags))
 MESHMEM_HIP_CALL(hipDeviceDisablePeerAccess, cudaDeviceDisablePeerAccess, (int peer), (peer))
-// HSA's numbers of links: 4 is the GPUs' own, which is NVLink here, and 2 is PCI Express. Atomics
-// tell them apart: only NVLink carries all of them.
+// `link` gets HSA's number: 4 for the GPUs' own links, NVLink here, and 2 for PCI Express. Only
+// NVLink carries all atomics, so these tell the two apart.
 inline hipError_t hipExtGetLinkTypeAndHopCount(int device, int peer, std::uint32_t* link,
                                                std::uint32_t* hops) {
   if (device == peer) return hipErrorInvalidValue;
@@ -166,7 +166,7 @@ struct hipPointerAttribute_t {
   unsigned allocationFlags;
 };
 
-// Macros, as in HIP: programs ask with #ifdef for those that older versions lack.
+// Macros, as in HIP: programs test with #ifdef whether the version has them.
 #define hipDeviceMallocDefault 0x0
 #define hipDeviceMallocFinegrained 0x1
 #define hipDeviceMallocUncached 0x3
@@ -216,14 +216,14 @@ inline hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsign
   const bool known = flags == hipDeviceMallocDefault || flags == hipDeviceMallocFinegrained ||
                      flags == hipDeviceMallocUncached;
   if (known) return hipMalloc(memory, bytes);
-  constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;  // HIP's, and CUDA has none
+  constexpr unsigned kSignalMemory = 0x2, kContiguous = 0x4;  // HIP's; CUDA has no such memory
   return flags == kSignalMemory || flags == kContiguous ? hipErrorNotSupported
                                                         : hipErrorInvalidValue;
 }
 
-// Pinned memory of CUDA is coherent, and within reach of all devices.
+// Pinned memory of CUDA is always coherent, and within reach of all devices.
 inline hipError_t hipHostMalloc(void** memory, std::size_t bytes, unsigned flags = 0) {
-  flags &= ~static_cast<unsigned>(hipHostMallocCoherent);
+  flags &= ~hipHostMallocCoherent;
   const unsigned known = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined;
   if (flags & ~known) return hipErrorNotSupported;
   return hip_on_cuda::to_hip(cudaHostAlloc(memory, bytes, flags));
@@ -233,7 +233,7 @@ hipError_t hipHostMalloc(T** memory, std::size_t bytes, unsigned flags = 0) {
   return hipHostMalloc(reinterpret_cast<void**>(memory), bytes, flags);
 }
 MESHMEM_HIP_CALL(hipHostFree, cudaFreeHost, (void* memory), (memory))
-// CUDA gives the other flags another meaning than HIP, or none.
+// Refuses all other flags: in CUDA they have another meaning than in HIP, or none.
 inline hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags) {
   if (flags & ~(hipHostRegisterPortable | hipHostRegisterMapped)) return hipErrorNotSupported;
   return hip_on_cuda::to_hip(cudaHostRegister(memory, bytes, flags));
@@ -244,16 +244,16 @@ MESHMEM_HIP_CALL(hipHostGetDevicePointer, cudaHostGetDevicePointer,
 
 namespace hip_on_cuda {
 
-// HIP's synchronous copies have ended when they return. CUDA's may not have: pageable memory has
-// been read, but other streams and other processes may not see the copy yet.
-inline hipError_t finished(cudaError_t error) {
+// Waits for a copy or memset. HIP's synchronous ones have ended when they return. CUDA's copies
+// have read pageable memory by then, but other streams and processes may not see the copy yet.
+inline hipError_t finish(cudaError_t error) {
   return to_hip(error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error);
 }
 
 }  // namespace hip_on_cuda
 
 inline hipError_t hipMemcpy(void* dest, const void* source, std::size_t bytes, hipMemcpyKind kind) {
-  return hip_on_cuda::finished(cudaMemcpy(dest, source, bytes, kind));
+  return hip_on_cuda::finish(cudaMemcpy(dest, source, bytes, kind));
 }
 MESHMEM_HIP_CALL(hipMemcpyAsync, cudaMemcpyAsync,
                  (void* dest, const void* source, std::size_t bytes, hipMemcpyKind kind,
@@ -261,7 +261,7 @@ MESHMEM_HIP_CALL(hipMemcpyAsync, cudaMemcpyAsync,
                  (dest, source, bytes, kind, stream))
 inline hipError_t hipMemcpyPeer(void* dest, int dest_device, const void* source, int source_device,
                                 std::size_t bytes) {
-  return hip_on_cuda::finished(cudaMemcpyPeer(dest, dest_device, source, source_device, bytes));
+  return hip_on_cuda::finish(cudaMemcpyPeer(dest, dest_device, source, source_device, bytes));
 }
 MESHMEM_HIP_CALL(hipMemcpyPeerAsync, cudaMemcpyPeerAsync,
                  (void* dest, int dest_device, const void* source, int source_device,
@@ -270,7 +270,7 @@ MESHMEM_HIP_CALL(hipMemcpyPeerAsync, cudaMemcpyPeerAsync,
 inline hipError_t hipMemcpy2D(void* dest, std::size_t dest_pitch, const void* source,
                               std::size_t source_pitch, std::size_t width, std::size_t height,
                               hipMemcpyKind kind) {
-  return hip_on_cuda::finished(
+  return hip_on_cuda::finish(
       cudaMemcpy2D(dest, dest_pitch, source, source_pitch, width, height, kind));
 }
 MESHMEM_HIP_CALL(hipMemcpy2DAsync, cudaMemcpy2DAsync,
@@ -279,7 +279,7 @@ MESHMEM_HIP_CALL(hipMemcpy2DAsync, cudaMemcpy2DAsync,
                   hipStream_t stream = nullptr),
                  (dest, dest_pitch, source, source_pitch, width, height, kind, stream))
 inline hipError_t hipMemset(void* memory, int value, std::size_t bytes) {
-  return hip_on_cuda::finished(cudaMemset(memory, value, bytes));
+  return hip_on_cuda::finish(cudaMemset(memory, value, bytes));
 }
 MESHMEM_HIP_CALL(hipMemsetAsync, cudaMemsetAsync,
                  (void* memory, int value, std::size_t bytes, hipStream_t stream = nullptr),
@@ -300,8 +300,8 @@ inline hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, con
 }
 
 namespace hip_on_cuda {
-// Finds a function that the CUDA runtime lacks at run time, since libcuda.so is not on every
-// machine that links. The driver's error codes are the runtime's.
+// Finds at run time a function that the CUDA runtime lacks: libcuda.so is not on every machine that
+// links. The driver's error codes are the runtime's.
 template <typename Function>
 cudaError_t find_in_driver(const char* name, Function* function) {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -316,7 +316,7 @@ cudaError_t find_in_driver(const char* name, Function* function) {
   *function = reinterpret_cast<Function>(address);
   return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorSymbolNotFound;
 }
-// Gets the range of addresses that the driver's function `name` finds for `subject`.
+// Calls the driver's function `name`, which finds the range of addresses of `subject`.
 template <typename... Subject>
 hipError_t find_range(const char* name, hipDeviceptr_t* base, std::size_t* bytes,
                       Subject... subject) {
