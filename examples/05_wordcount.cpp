@@ -5,8 +5,8 @@
 // Run it:
 //   oshc++ 05_wordcount.cpp arguments.cpp -o wordcount && oshrun -n 4 ./wordcount [FILE...]
 //
-// A word is a longest run of the letters A to Z and a to z, in lower case. Words may be of any
-// length. Invariant: the counts do not depend on the number of PEs.
+// A word is a run of the letters A to Z and a to z, of any length, between other characters. It is
+// counted in lower case. Invariant: the counts do not depend on the number of PEs.
 
 #include <shmem.h>
 
@@ -42,7 +42,7 @@ std::string cannot_read(const std::string& path, const std::string& why) {
   return "cannot read '" + path + "': " + why;
 }
 
-// The regular files of a folder, by name; a link would only give the text of another file again.
+// The regular files of a folder, sorted by name. A link would give another file's text again.
 std::vector<std::string> list_files(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -153,7 +153,7 @@ struct Table {
 uint64_t combine(decltype(shmem_uint64_sum_reduce)* reduce, uint64_t value) {
   static uint64_t mine;
   static uint64_t result;
-  shmem_sync_all();  // all have read the last result
+  shmem_sync_all();  // all have read the result of the call before
   mine = value;
   reduce(SHMEM_TEAM_WORLD, &result, &mine, 1);
   return result;
@@ -177,17 +177,22 @@ std::string read_text(const Table& table, uint64_t text) {
   return word;
 }
 
-// Writes all words of this PE into its own part of the texts. Returns where each one is.
-std::vector<std::pair<uint64_t, const Counts::value_type*>> store_texts(const Table& table,
-                                                                        const Counts& counts) {
-  std::vector<std::pair<uint64_t, const Counts::value_type*>> stored;
+// A word of this PE with its count, and the index of its text.
+struct Stored {
+  uint64_t text;
+  const Counts::value_type* entry;
+};
+
+// Writes all words of this PE into its own part of the texts.
+std::vector<Stored> store_texts(const Table& table, const Counts& counts) {
+  std::vector<Stored> stored;
   uint64_t text = table.texts.first_of(shmem_my_pe());
   for (const auto& entry : counts) {
     const std::string& word = entry.first;
     const uint64_t length = word.size();
     std::memcpy(table.texts.at(text), &length, sizeof length);
     std::memcpy(table.texts.at(text) + sizeof length, word.data(), length);
-    stored.emplace_back(text, &entry);
+    stored.push_back({text, &entry});
     text += sizeof length + length;
   }
   return stored;
@@ -200,9 +205,9 @@ uint64_t hash(const std::string& word) {
   return value ^ (value >> 32);
 }
 
-// Adds `count` to the word's slot. The slot is the first one from hash(word) on that holds the word
-// or is free; a free one is taken by compare-and-swap, so that of several PEs with the same new
-// word, one takes it and the others find it taken.
+// Adds `count` to the word's slot: the first one from hash(word) on that holds the word or is free.
+// A compare-and-swap takes a free slot. If several PEs add the same new word, one of them takes the
+// slot, and the others find their word in it.
 void add(const Table& table, const std::string& word, uint64_t text, uint64_t count) {
   const uint64_t slots = table.slots.part * static_cast<uint64_t>(shmem_n_pes());
   for (uint64_t i = hash(word) % slots;; i = (i + 1) % slots) {
@@ -238,7 +243,7 @@ void keep_most_frequent(std::vector<Frequent>& words, std::size_t most) {
   if (words.size() > most) words.resize(most);
 }
 
-// The words in the slots of one PE, read from its memory; it need not take part.
+// The words in the slots of one PE. Gets read its memory, so that PE need not take part.
 std::vector<Frequent> words_of_pe(const Table& table, int pe) {
   std::vector<Slot> slots(table.slots.part);
   shmem_getmem(slots.data(), table.slots.mine, slots.size() * sizeof(Slot), pe);
