@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The module's knowledge of the job, errors, and the release of Python's lock (the GIL).
+// The state of the job, errors, and the release of Python's lock (the GIL).
 // Invariant: bad input raises an exception that names the argument before anything is sent.
 // Included by all files here.
 #pragma once
@@ -25,7 +25,7 @@ struct Job {
   bool is_child = false;  // made by fork, so it is no PE
   int my_pe = 0;
   int n_pes = 1;
-  int n_inits = 0;            // objects that were made before the latest init() are not valid
+  int n_inits = 0;            // calls of init(); objects made before the latest one are not valid
   long n_exports = 0;         // NumPy arrays and memoryviews of symmetric memory
   std::vector<char> is_near;  // by PE: whether its memory is mapped here; filled at the first array
 };
@@ -43,11 +43,12 @@ inline void require_pe(int pe, int n_pes, const char* name = "pe") {
                              std::to_string(n_pes - 1));
 }
 
-// Which call of the library the main thread is in, or 0. The thread that watches for Ctrl-C asks.
+// The number of the library call that the main thread is in, or 0. The thread that watches for
+// Ctrl-C asks for it.
 inline std::atomic<long> call_of_main_thread{0};
 inline thread_local bool is_main_thread = false;
 
-// Other threads of Python run while a call may wait.
+// Releases Python's lock while a call may wait, so that other threads run.
 class Unlocked {
  public:
   explicit Unlocked(bool may_wait = true) {
@@ -68,8 +69,8 @@ class Unlocked {
   PyThreadState* state_ = nullptr;
 };
 
-// `with`: end(self, is_error) at the end of the block. With an error, PEs may be elsewhere, so a
-// collective end would hang.
+// Makes a class usable by `with`, which calls end(self, is_error) at the end of its block. After an
+// error, other PEs may not reach this end, so a collective would hang there.
 template <class T, class End>
 void bind_with(nb::class_<T>& type, End end) {
   type.def(
