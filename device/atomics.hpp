@@ -28,8 +28,8 @@ MESHMEM_DEVICE B combine_bits(AtomicOp op, B old, B operand) {
   }
 }
 
-// *there = op(*there, operand); compare_swap only if *there equals `condition`. Returns the value
-// before, but for a set the operand.
+// *there = op(*there, operand); compare_swap only if *there equals `condition`. Returns the old
+// value, but a set returns the operand.
 template <typename B>
 MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0) {
   switch (op) {
@@ -59,27 +59,26 @@ MESHMEM_DEVICE B apply_atomic(AtomicOp op, B* there, B operand, B condition = 0)
 enum class Answer { none, value };
 
 template <AtomicOp op, Answer answer, typename B>
-MESHMEM_DEVICE_APART B atomic_rare(const B* address, int world_pe, B value, B expected) {
+MESHMEM_DEVICE_APART B atomic_rare(const B* address, int world_pe, B operand, B condition) {
   auto* const there = reinterpret_cast<B*>(find_rare(address, world_pe));
-  if (there) return apply_atomic(op, there, value, expected);
+  if (there) return apply_atomic(op, there, operand, condition);
   return static_cast<B>(
-      far_atomic(op, address, sizeof(B), value, expected, answer == Answer::value, world_pe));
+      far_atomic(op, address, sizeof(B), operand, condition, answer == Answer::value, world_pe));
 }
 template <AtomicOp op, Answer answer = Answer::value, typename E, typename Pes>
 MESHMEM_DEVICE E atomic(Pes pes, const E* address, int pe, E operand = E(), E condition = E()) {
   using B = Bits<sizeof(E)>;
   const int world_pe = pes.world_pe(pe);
-  const auto value = bit_cast<B>(operand), expected = bit_cast<B>(condition);
-  const auto* const bits = reinterpret_cast<const B*>(address);
+  const auto operand_bits = bit_cast<B>(operand), condition_bits = bit_cast<B>(condition);
+  const auto* const word = reinterpret_cast<const B*>(address);
   check_aligned(address, sizeof(E));
   B* there = nullptr;
-  if (!find_near(&there, bits, world_pe))
-    return bit_cast<E>(atomic_rare<op, answer>(bits, world_pe, value, expected));
-  return bit_cast<E>(apply_atomic(op, there, value, expected));
+  if (!find_near(&there, word, world_pe))
+    return bit_cast<E>(atomic_rare<op, answer>(word, world_pe, operand_bits, condition_bits));
+  return bit_cast<E>(apply_atomic(op, there, operand_bits, condition_bits));
 }
 
-// The routines of shmem/ops.h. A fetched value is there when the call returns, which
-// nbi forms may promise.
+// The routines of shmem/ops.h. nbi forms, too, have the fetched value when they return.
 template <typename E, typename Pes>
 MESHMEM_DEVICE E atomic_fetch(Pes pes, const E* source, int pe) {
   return atomic<AtomicOp::fetch>(pes, source, pe);
