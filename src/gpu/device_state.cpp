@@ -83,8 +83,7 @@ void DeviceState::open(const DeviceMemory& memory, const KernelReach& reach,
   state_.n_pes = n;
   state_.device_heap = segment_of(kDeviceHeap, memory.data().base, memory.data().bytes,
                                   for_kernels(reach.data, reach.routes.data()));
-  if (!reach.heaps.empty())
-    state_.host_heap = segment_of(kHostHeap, reach.heap, reach.heap_bytes, reach.heaps);
+  state_.host_heap = segment_of(kHostHeap, reach.heap, reach.heap_bytes, reach.heaps);
   state_.sync_layout = device::SyncLayout::of(memory.n_peers(), kHasWideLines);
   if (memory.all_reach_all()) {
     const auto slabs = for_kernels(reach.sync, reach.routes.data());
