@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes and keeps current what kernels know of the job: the State that all modules get, and the
-// tables in device memory that it points to.
-// Invariant: before any member learns that a team is there, the team's flags in this PE's sync slab
-// are at the first epoch, and its rows have no packets. Nothing here allocates after open(). Opened
-// by Devices; used by Runtime and by all code that launches kernels of a team.
+// Makes and updates what kernels know of the job: the State that all modules get, and the tables in
+// device memory that it points to.
+// Invariant: before any member learns of a team, the team's flags in this PE's sync slab are at the
+// first epoch, and its rows have no packets. Only open() allocates device memory. Devices opens it;
+// Runtime and all code that launches kernels of a team use it.
 #ifndef MESHMEM_GPU_DEVICE_STATE_HPP_
 #define MESHMEM_GPU_DEVICE_STATE_HPP_
 
@@ -19,14 +19,14 @@
 
 namespace meshmem {
 
-// Where kernels find the memory of each PE of the world; null: far, or out of the device's reach.
+// Where kernels find the memory of each PE, by world PE; null: far, or out of the device's reach.
 struct KernelReach {
   int me;
   const std::vector<DeviceRoute>& routes;
   const std::vector<std::byte*>& data;
   std::vector<std::byte*> sync;
-  std::vector<std::byte*> heaps;  // of the host; null where kernels do not reach them
-  const void* heap;               // this PE's
+  std::vector<std::byte*> heaps;  // host heaps; null where kernels do not reach them
+  const void* heap;               // this PE's host heap
   std::size_t heap_bytes;
 };
 
@@ -39,18 +39,18 @@ class DeviceState {
   bool is_open() const { return is_open_; }
   const device::State& state() const { return state_; }
 
-  // me: this PE's number in the team; pes: the world PE of each.
+  // me: this PE's number in the team; pes: the world PE of each member.
   void add_team(int slot, int me, std::span<const int> pes);
   void remove_team(int slot);
   // The handle that a kernel for the team gets.
   device::TeamHandle kernel_handle(int slot, int me, std::span<const int> pes) const;
-  // The registered buffers are now those of device_segments().
+  // Gives kernels the registered buffers that device_segments() has now.
   void update_buffers();
   // Sets the most bytes that users' kernels reduce in one shot, and the most in two.
   void limit_reductions(const device::KernelReduceLimits& limits);
-  // The ring by which kernels reach far PEs. Called before publish().
+  // Sets the ring by which kernels reach far PEs. Called before publish().
   void use_proxy(const device::ProxyRing& ring) { state_.proxy = ring; }
-  void publish();
+  void publish();  // to all modules
 
  private:
   void make_tables(int n_pes);
@@ -59,7 +59,7 @@ class DeviceState {
   void reset_flags(int slot, int channel, int channels);
   void clear_packets(int slot, int channel, int channels);
   void clear_slot(int slot);
-  // Where kernels find the world numbers of a team's PEs; null if they are the same.
+  // Where kernels find the world PEs of a team; null if they equal the members' numbers.
   int* place_of_pes(int slot, std::span<const int> pes) const;
   void free_rows(const std::vector<DeviceSegment>& segments);
   void fill_row(const DeviceSegment& segment);
