@@ -170,15 +170,16 @@ MESHMEM_DEVICE void combine_all(const Op& op, const Group& group, int n, const F
   if (count > 0) CombineAll<Op, E, Group, From, To>(op, group, n, from, to).run(count);
 }
 
-// The elements of a reduction that each PE owns: the same number for each, in whole grains of 128
-// bytes; the last PEs may have fewer.
+// The elements of a reduction that each PE owns: the same number for each, in whole lines of 128
+// bytes; the last PEs may have fewer. With at most a line for each PE they share by 16 bytes, so
+// that all have something to do.
 template <typename E>
 class ElementShares {
  public:
   MESHMEM_DEVICE_MEMBER ElementShares(std::size_t count, int n) : count_(count) {
-    constexpr std::size_t kGrain = 128 / sizeof(E);
+    constexpr std::size_t kLine = 128 / sizeof(E), kVector = 16 / sizeof(E);
     const auto pes = static_cast<std::size_t>(n);
-    longest_ = ((count + kGrain - 1) / kGrain + pes - 1) / pes * kGrain;
+    longest_ = count <= pes * kLine ? share_of<kVector>(pes) : share_of<kLine>(pes);
   }
   MESHMEM_DEVICE_MEMBER std::size_t longest() const { return longest_; }
   MESHMEM_DEVICE_MEMBER std::size_t begin_of(int pe) const {
@@ -190,6 +191,11 @@ class ElementShares {
   }
 
  private:
+  template <std::size_t grain>
+  MESHMEM_DEVICE_MEMBER std::size_t share_of(std::size_t pes) const {
+    return ((count_ + grain - 1) / grain + pes - 1) / pes * grain;
+  }
+
   std::size_t count_, longest_;
 };
 
