@@ -75,7 +75,7 @@ MESHMEM_DEVICE int broadcast(const Group& group, const TeamSync& sync, void* des
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   if (bytes == 0) return 0;
-  if (bytes <= most_by_packets<Group>(sync, caller)) {
+  if (bytes <= most_by_packets<Group, kMostBroadcastByThread>(sync, caller)) {
     broadcast_by_packets(group, sync, to, from, bytes, root);
     return 0;
   }

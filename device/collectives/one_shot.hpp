@@ -58,6 +58,8 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
     const std::size_t last = first + batch < units ? first + batch : units;
     epoch = next_epoch(group, sync, epoch);
     const PacketRows rows(sync, epoch);
+    int receiver = -1;
+    Bits128* row = nullptr;
     for (std::size_t u = first + rank; u < last; u += stride) {
       auto data = bit_cast<std::uint64_t>(load_unit(source, count, u));
       for (int i = 1; i < n; ++i) {
@@ -65,7 +67,8 @@ MESHMEM_DEVICE void combine_one_shot(const Op& op, const Group& group, const Tea
         if (spacing != 0)
           data = bit_cast<std::uint64_t>(
               load_unit(source + static_cast<std::size_t>(peer) * spacing, count, u));
-        send_line(rows.to(peer) + (u - first), data, epoch);
+        if (peer != receiver) row = rows.to(receiver = peer);
+        send_line(row + (u - first), data, epoch);
       }
     }
     const E* const own = source + static_cast<std::size_t>(me) * spacing;

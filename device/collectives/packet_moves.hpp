@@ -21,25 +21,30 @@ enum class Caller { any, kernel };
 
 // The most bytes of a PE's block that travel as packets. They fit into a row behind a line for a
 // length, and take no longer than two meetings: packets are twice their data and are handled twice.
-// All members call with the same kind of group. One thread of a GPU needs 0.1 us for a line. On a
-// processor a thread's meeting takes no longer than moving 512 bytes.
+// All members call with the same kind of group. One thread of a GPU needs 0.1 us for a line; in a
+// broadcast it only sends or only receives. On a processor a thread's meeting takes no longer than
+// moving 512 bytes.
 #if defined(MESHMEM_TARGET_IS_CPU)
-constexpr std::size_t kMostOfThread = 512;
+constexpr std::size_t kMostOfThread = 512, kMostBroadcastByThread = kMostOfThread;
 #else
-constexpr std::size_t kMostOfThread = 64;
+constexpr std::size_t kMostOfThread = 64, kMostBroadcastByThread = 2 * kMostOfThread;
 #endif
-template <typename Group>
+template <typename Group, std::size_t kOfThread = kMostOfThread>
 MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync,
                                            [[maybe_unused]] Caller caller = Caller::any) {
 #if defined(MESHMEM_TARGET_IS_CPU)
-  if (caller == Caller::kernel && blockDim.x == 1) return most_by_packets<Thread>(sync);
+  if (caller == Caller::kernel && blockDim.x == 1) return most_by_packets<Thread, kOfThread>(sync);
 #endif
-  constexpr std::size_t kMost = std::is_same<Group, Thread>::value ? kMostOfThread
+  constexpr std::size_t kMost = std::is_same<Group, Thread>::value ? kOfThread
                                 : std::is_same<Group, Wave>::value ? 2 * 1024
                                                                    : 8 * 1024;
   const std::size_t row = (lines_of_row(sync) - 1) * kLineData;
   return row < kMost ? row : kMost;
 }
+
+// Which of the other PEs' blocks, of `lines` lines each, has line i. Lines of the first block are
+// found without a division, which takes a thread as long as a line.
+MESHMEM_DEVICE unsigned block_of(unsigned i, unsigned lines) { return i < lines ? 0 : i / lines; }
 
 // Sends each other PE a block: `lines` lines, from line `first` of the row on. The block for PE i
 // is at source + i * spacing.
@@ -49,6 +54,9 @@ MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const 
                                 unsigned lines, std::uint64_t epoch) {
   const auto stride = static_cast<unsigned>(group.size());
   const unsigned count = static_cast<unsigned>(sync.team.n - 1) * lines;
+  const PacketRows rows(sync, epoch);
+  int receiver = -1;
+  Bits128* row = nullptr;
 #pragma unroll 1
   for (auto i = static_cast<unsigned>(group.rank()); i < count; i += kLinesTogether * stride) {
     std::uint64_t word[kLinesTogether] = {};
@@ -57,15 +65,16 @@ MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const 
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
       if (i + k * stride >= count) continue;
-      const unsigned peer = (i + k * stride) / lines;
+      const unsigned peer = block_of(i + k * stride, lines);
       pe[k] = sync.peer(1 + static_cast<int>(peer));
       u[k] = i + k * stride - peer * lines;
       word[k] = load_word(source + static_cast<std::size_t>(pe[k]) * spacing, bytes, u[k]);
     }
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) {
-      if (i + k * stride < count)
-        send_line(packet_row(sync, pe[k], sync.team.me, epoch) + first + u[k], word[k], epoch);
+      if (i + k * stride >= count) break;
+      if (pe[k] != receiver) row = rows.to(receiver = pe[k]) + first;
+      send_line(row + u[k], word[k], epoch);
     }
   }
 }
@@ -99,14 +108,18 @@ MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync
   copy_own(group, dest + me * dest_spacing, source + me * source_spacing, bytes);
   const Bits128* const rows = packet_row(sync, sync.team.me, 0, epoch);
   const std::size_t row = lines_of_row(sync);
-  const auto sender = [&](unsigned i) {
-    return static_cast<std::size_t>(sync.peer(1 + static_cast<int>(i / lines)));
+  const auto sender = [&](unsigned block) {
+    return static_cast<std::size_t>(sync.peer(1 + static_cast<int>(block)));
   };
   receive_lines(
       group, static_cast<unsigned>(sync.team.n - 1) * lines, epoch,
-      [&](unsigned i) { return rows + sender(i) * row + i % lines; },
+      [&](unsigned i) {
+        const unsigned block = block_of(i, lines);
+        return rows + sender(block) * row + (i - block * lines);
+      },
       [&](unsigned i, std::uint64_t word) {
-        store_word(dest + sender(i) * dest_spacing, bytes, i % lines, word);
+        const unsigned block = block_of(i, lines);
+        store_word(dest + sender(block) * dest_spacing, bytes, i - block * lines, word);
       });
   group.sync();  // all that this group awaits has come
 }

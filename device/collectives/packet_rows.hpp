@@ -61,14 +61,17 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t s
       all = true;
       const int& pe_to_load = MESHMEM_OPAQUE(pe);
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k)
-        if (pe_to_load + k < n && is_awaited(pe_to_load + k))
+      for (int k = 0; k < kTogether; ++k) {
+        if (pe_to_load + k >= n) break;
+        if (is_awaited(pe_to_load + k))
           line[k] = load_pair(first + static_cast<std::size_t>(pe + k) * spacing);
+      }
       const int& pe_to_check = MESHMEM_OPAQUE(pe);
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k)
-        if (pe_to_check + k < n && is_awaited(pe_to_check + k))
-          all = all && has_come(line[k], epoch);
+      for (int k = 0; k < kTogether; ++k) {
+        if (pe_to_check + k >= n) break;
+        if (is_awaited(pe_to_check + k)) all = all && has_come(line[k], epoch);
+      }
       if (!all)
         pause_for([&] {
           int k = 0;
@@ -78,8 +81,10 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t s
     }
     has_waited();
 #pragma unroll
-    for (int k = 0; k < kTogether; ++k)
-      if (pe + k < n) visit(pe + k, data_of(line[k]));
+    for (int k = 0; k < kTogether; ++k) {
+      if (pe + k >= n) break;
+      visit(pe + k, data_of(line[k]));
+    }
   }
 }
 
