@@ -41,23 +41,17 @@ MESHMEM_DEVICE void copy_steps(Piece* to, const Piece* from, const Piece* end, s
   }
   if constexpr (kInFlight > 1) copy_steps<Source, Piece, kInFlight / 2>(to, from, end, step);
 }
-// Copies n pieces, at most one for each thread of the group.
-template <typename Source, typename Piece, typename Group>
-MESHMEM_DEVICE void copy_one_each(const Group& group, void* to, const void* from, std::size_t n) {
-  const auto rank = static_cast<std::size_t>(group.rank());
-  if (rank < n)
-    store_plain(static_cast<Piece*>(to) + rank,
-                Source::load(static_cast<const Piece*>(from) + rank));
-}
 // Copies n pieces. Both ends are aligned to the size of a piece.
 template <typename Source, typename Piece, int kInFlight, typename Group>
 MESHMEM_DEVICE void copy_even(const Group& group, std::byte* to, const std::byte* from,
                               std::size_t n) {
-  // Without the loops a put or get by a block takes 0.1 to 0.2 us less.
-  if (group.size() > 1 && n <= static_cast<std::size_t>(group.size()))
-    return copy_one_each<Source, Piece>(group, to, from, n);
   const auto rank = static_cast<std::size_t>(group.rank());
   const auto* source = reinterpret_cast<const Piece*>(from);
+  // At most one piece each: without the loops a put or get by a block takes 0.1 to 0.2 us less.
+  if (group.size() > 1 && n <= static_cast<std::size_t>(group.size())) {
+    if (rank < n) store_plain(reinterpret_cast<Piece*>(to) + rank, Source::load(source + rank));
+    return;
+  }
   copy_steps<Source, Piece, kInFlight>(reinterpret_cast<Piece*>(to) + rank, source + rank,
                                        source + n, static_cast<std::size_t>(group.size()));
 }

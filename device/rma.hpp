@@ -37,24 +37,36 @@ MESHMEM_DEVICE_APART void get_bytes(Group group, void* dest, const void* source,
   by_leader(group, [=] { far_get(dest, source, bytes, world_pe); });
 }
 
-// Whether a wave or block has at most one piece of 16 bytes for each thread. Such a put to a near PE
-// is inlined: the call alone takes a block of 1,024 threads 0.1 us. An inlined get would take more
-// than those 64 registers, and saves too little beside the link's way there and back.
+// Puts at most 16 bytes for each thread of a wave or block, to a near PE. False: it is another put,
+// for put_any(), whose call takes a block of 1,024 threads 0.1 us. An inlined get would take more
+// than those 64 registers, and saves little beside the way to the other PE and back.
+#if defined(MESHMEM_TARGET_IS_CUDA)
 template <typename Group>
-MESHMEM_DEVICE bool has_one_each(const Group& group, const void* dest, const void* source,
-                                 std::size_t bytes) {
+MESHMEM_DEVICE bool put_short(const Group& group, void* dest, const void* source, std::size_t bytes,
+                              int world_pe) {
   const auto all =
       reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source) | bytes;
-  return !std::is_same<Group, Thread>::value && all % sizeof(Bits128) == 0 &&
-         bytes <= static_cast<unsigned>(group.size()) * sizeof(Bits128);
+  Bits128* there = nullptr;
+  if (std::is_same<Group, Thread>::value || all % sizeof(Bits128) != 0 ||
+      bytes > static_cast<unsigned>(group.size()) * sizeof(Bits128) ||
+      !find_near(&there, static_cast<Bits128*>(dest), world_pe))
+    return false;
+  const auto rank = static_cast<std::size_t>(group.rank());
+  if (rank < bytes / sizeof(Bits128))
+    store_plain(there + rank, load_plain(static_cast<const Bits128*>(source) + rank));
+  return true;
 }
+#else
+template <typename Group>
+MESHMEM_DEVICE bool put_short(const Group&, void*, const void*, std::size_t, int) {
+  return false;  // these compilers inline put_any() where that is good
+}
+#endif
 template <typename Group>
 MESHMEM_DEVICE void put_bytes(const Group& group, void* dest, const void* source, std::size_t bytes,
                               int world_pe, bool waits) {
-  void* there = nullptr;
-  if (!has_one_each(group, dest, source, bytes) || !find_near(&there, dest, world_pe))
-    return put_any(group, dest, source, bytes, world_pe, waits);
-  copy_one_each<OwnSource, Bits128>(group, there, source, bytes / sizeof(Bits128));
+  if (!put_short(group, dest, source, bytes, world_pe))
+    put_any(group, dest, source, bytes, world_pe, waits);
 }
 template <typename E, typename Group, typename Pes>
 MESHMEM_DEVICE void put(const Group& group, Pes pes, void* dest, const void* source,

@@ -175,6 +175,8 @@ MESHMEM_DEVICE void combine_all(const Op& op, const Group& group, int n, const F
 // that all have something to do.
 template <typename E>
 class ElementShares {
+  static_assert(sizeof(E) <= 16, "else a vector of 16 bytes has none");
+
  public:
   MESHMEM_DEVICE_MEMBER ElementShares(std::size_t count, int n) : count_(count) {
     constexpr std::size_t kLine = 128 / sizeof(E), kVector = 16 / sizeof(E);

@@ -22,8 +22,8 @@ enum class Caller { any, kernel };
 // The most bytes of a PE's block that travel as packets. They fit into a row behind a line for a
 // length, and take no longer than two meetings: packets are twice their data and are handled twice.
 // All members call with the same kind of group. One thread of a GPU needs 0.1 us for a line; in a
-// broadcast it only sends or only receives. On a processor a thread's meeting takes no longer than
-// moving 512 bytes.
+// broadcast it sends the data or receives it, not both. On a processor a thread's meeting takes no
+// longer than moving 512 bytes.
 #if defined(MESHMEM_TARGET_IS_CPU)
 constexpr std::size_t kMostOfThread = 512, kMostBroadcastByThread = kMostOfThread;
 #else
