@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the members of a process group make its team, and take their stages.
+#include "group.hpp"
+
+#include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
+
+#include <cstring>
+#include <utility>
+
+namespace meshmem::pytorch {
+
+Group::Group(int rank, std::vector<int> members, std::string group_name)
+    : name(std::move(group_name)), me(rank), pes(std::move(members)) {
+  if (n() == shmem_n_pes()) memory().open();
+  TORCH_CHECK_VALUE(memory().host.is_open(),
+                    "ranks: the first group of meshmem must have all ranks");
+  TORCH_CHECK(!shmemx_team_of_pes(pes.data(), n(), &team),
+              "meshmem: there are too many teams for another process group");
+  part = memory().host.take(team, memory().words);
+  stage = memory().host.part(part);
+  std::memset(stage, 0, sizeof(Control));
+  if (memory().device.is_open()) {
+    device_part = memory().device.take(team, memory().words);
+    device_stage = memory().device.part(device_part);
+  }
+  shmem_team_sync(team);  // all have cleared their words
+}
+
+// The team stays until the job ends: PEs drop groups at times of their own, and its end is
+// collective.
+Group::~Group() {
+  if (part >= 0) memory().host.give_back(part);
+  if (device_part >= 0) memory().device.give_back(device_part);
+}
+
+std::string Group::text() const {
+  return c10::str("group ", name, ", PE ", pe(me), " (rank ", me, ")");
+}
+
+}  // namespace meshmem::pytorch

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations on tensors of the processor: a queue for each group, which runs them in order.
+// Invariant: one thread at a time runs operations of a queue. It is the thread of the queue, or a
+// thread that waits for one of them.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <utility>
+#include <vector>
+
+#include "group.hpp"
+
+namespace meshmem::pytorch {
+
+using Milliseconds = std::chrono::milliseconds;
+
+class Queue;
+
+// Handed to the program. `body` moves the data.
+class HostWork final : public c10d::Work {
+ public:
+  HostWork(std::shared_ptr<Queue> queue, c10d::OpType type, const char* name, Milliseconds timeout,
+           std::vector<at::Tensor> outputs, std::function<void()> body);
+
+  bool wait(Milliseconds timeout = kNoTimeout) override;
+  std::vector<at::Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+ private:
+  friend class Queue;
+  void run();
+
+  std::shared_ptr<Queue> queue_;
+  const char* name_;
+  Milliseconds timeout_;
+  std::vector<at::Tensor> outputs_;
+  std::function<void()> body_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+class Queue {
+ public:
+  explicit Queue(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+  // Runs what was submitted and ends the thread. The last one to drop the queue must not be it.
+  void stop();
+  // Appends an operation. Returns when it is done if `now`, else at once.
+  void submit(const c10::intrusive_ptr<HostWork>& work, bool now);
+  // Runs operations until this one is done, or waits while another thread does. False after
+  // `timeout` (0: never).
+  bool help(HostWork& work, Milliseconds timeout);
+  // Runs all that was submitted.
+  void drain();
+  const Group& group() const { return *group_; }
+
+ private:
+  bool run_next();  // false if there is none. The caller has `running_`.
+  void serve();
+
+  std::shared_ptr<Group> group_;
+  std::mutex running_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable more_;
+  std::deque<c10::intrusive_ptr<HostWork>> waiting_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace meshmem::pytorch
