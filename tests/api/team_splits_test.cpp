@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Splits of teams: split_strided and split_2d, compared with lists of PEs.
+#include <shmemx.h>
+
 #include <algorithm>
 
 #include "team_lists.hpp"

@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "checks.hpp"
@@ -113,27 +114,64 @@ Backend::Backend(int rank, std::vector<int> pes, double timeout_seconds, const s
     : c10d::Backend(rank, static_cast<int>(pes.size())),
       group_(std::make_shared<Group>(rank, std::move(pes), name)),
       lane_(*group_),
+      streams_(*group_),
       queue_(std::make_shared<Queue>(group_)),
+      messages_(group_),
       options_(c10::make_intrusive<Options>(
           "meshmem", Milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000)))) {
   options_->group_name = name;
+  watch(queue_);
 }
 
-Backend::~Backend() {
+Backend::~Backend() { stop(); }
+
+void Backend::stop() {
   const WithoutGil others_run;
   queue_->stop();
+  messages_.stop();
 }
 
-Backend::WorkPtr Backend::start(Call call, const at::Tensor& first, Body body) {
+// A member that is inside the library cannot leave it alone.
+void Backend::abort() {
+  if (queue_->is_idle()) return stop();
+  std::fprintf(stderr, "%s: the program aborts the group during an operation; this ends the job\n",
+               group_->text().c_str());
+  shmem_global_exit(1);
+}
+
+Backend::WorkPtr Backend::begun(WorkPtr work) {
   ++n_started_;
+  if (coalesced_) coalesced_->push_back(work);
+  return work;
+}
+
+Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
+  if (tensors.empty() || tensors[0].is_cpu())
+    return start_on_host(std::move(call),
+                         [tensors, body = std::move(body)](Lane& lane) { body(lane); });
+  queue_->drain();
+  return begun(
+      streams_.run({call.type, call.name, call.is_async || coalesced_, tensors, call.outputs}, body,
+                   [this](std::size_t value) { return greatest_of_all(value); }));
+}
+
+Backend::WorkPtr Backend::start_on_host(Call call, Body body) {
   if (call.timeout == c10d::kUnsetTimeout) call.timeout = options_->timeout;
-  TORCH_CHECK_TYPE(!first.defined() || first.is_cpu(), "tensor: on ", first.device());
   auto work = c10::make_intrusive<HostWork>(queue_, call.type, call.name, call.timeout,
                                             std::move(call.outputs),
                                             [this, body = std::move(body)] { body(lane_); });
   queue_->submit(work, !call.is_async && !coalesced_);
-  if (coalesced_) coalesced_->push_back(work);
-  return work;
+  return begun(work);
+}
+
+std::size_t Backend::greatest_of_all(std::size_t value) {
+  std::size_t greatest = 0;
+  const auto compare = [&](Lane& lane) { greatest = lane.meet_and_compare(value); };
+  Call call{OpType::UNKNOWN, "meshmem:compare", false, options_->timeout, {}};
+  auto work = c10::make_intrusive<HostWork>(queue_, call.type, call.name, call.timeout, Tensors{},
+                                            [this, &compare] { compare(lane_); });
+  queue_->submit(work, true);
+  return greatest;
 }
 
 Backend::WorkPtr Backend::endCoalescing() {
@@ -144,8 +182,8 @@ Backend::WorkPtr Backend::endCoalescing() {
 }
 
 Backend::WorkPtr Backend::start_exchange(Call call, const Tensors& tensors, Exchange plan) {
-  return start(std::move(call), tensors.at(0),
-               [tensors, plan = std::move(plan)](Lane& lane) { exchange(lane, plan); });
+  return start(std::move(call), tensors,
+               [plan = std::move(plan)](Lane& lane) { exchange(lane, plan); });
 }
 
 void Backend::require_root(std::int64_t root) const {
@@ -169,6 +207,7 @@ Tensors Backend::blocks_of(const at::Tensor& tensor, const char* argument) const
 }
 
 Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
+  streams_.synchronize_caller();
   return start({OpType::BARRIER, "meshmem:barrier", options.asyncOp, options.timeout, {}}, {},
                [](Lane& lane) { lane.meet(); });
 }
@@ -195,7 +234,7 @@ Backend::WorkPtr Backend::all_reduce_each(Call call, const Tensors& tensors,
     require_usable(tensor, "tensor");
     reductions.push_back(find_reduction(op, tensor.scalar_type(), tensor.is_cpu(), "op"));
   }
-  return start(std::move(call), tensors.at(0), [tensors, reductions](Lane& lane) {
+  return start(std::move(call), tensors, [tensors, reductions](Lane& lane) {
     for (std::size_t i = 0; i < tensors.size(); ++i)
       all_reduce(lane, reductions[i], tensors[i], tensors[i]);
   });
@@ -222,8 +261,8 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& op
   const at::Tensor from = tensors[0];
   const at::Tensor to = options.rootRank == rank_ ? from : at::Tensor();
   const Reduction found = find_reduction(options.reduceOp, from.scalar_type(), from.is_cpu(), "op");
-  return start({OpType::REDUCE, "meshmem:reduce", options.asyncOp, options.timeout, tensors}, from,
-               [=](Lane& lane) { all_reduce(lane, found, from, to); });
+  return start({OpType::REDUCE, "meshmem:reduce", options.asyncOp, options.timeout, tensors},
+               {from}, [=](Lane& lane) { all_reduce(lane, found, from, to); });
 }
 
 // Outputs may differ in length: each rank's is as long as its input.
@@ -267,10 +306,11 @@ Backend::WorkPtr Backend::allgather_coalesced(std::vector<Tensors>& outputs, Ten
       require_like(output, "output_tensor_lists", inputs[i], "input_tensor_list");
     plans.push_back(all_gather_plan(from_all, inputs[i]));
   }
-  Tensors all = all_of(outputs);
+  Tensors all = all_of(outputs), used = all;
+  used.insert(used.end(), inputs.begin(), inputs.end());
   return start({OpType::ALLGATHER_COALESCED, "meshmem:all_gather_coalesced", options.asyncOp,
                 options.timeout, all},
-               inputs.at(0), [all, inputs, plans = std::move(plans)](Lane& lane) {
+               used, [plans = std::move(plans)](Lane& lane) {
                  for (const Exchange& plan : plans) exchange(lane, plan);
                });
 }
@@ -286,9 +326,11 @@ Backend::WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tens
     require_elements(outputs[i], "output_tensor", inputs[i].numel() * size_);
     plans.push_back(all_gather_plan(blocks_of(outputs[i], "output_tensor"), inputs[i]));
   }
+  Tensors used = outputs;
+  used.insert(used.end(), inputs.begin(), inputs.end());
   return start({OpType::_ALLGATHER_BASE, "meshmem:all_gather_into_tensor", options.asyncOp,
                 options.timeout, outputs},
-               inputs[0], [outputs, inputs, plans = std::move(plans)](Lane& lane) {
+               used, [plans = std::move(plans)](Lane& lane) {
                  for (const Exchange& plan : plans) exchange(lane, plan);
                });
 }
@@ -353,7 +395,7 @@ Backend::WorkPtr Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>&
       find_reduction(options.reduceOp, output.scalar_type(), output.is_cpu(), "op");
   return start(
       {OpType::REDUCE_SCATTER, "meshmem:reduce_scatter", options.asyncOp, options.timeout, outputs},
-      output, [output, found, blocks = inputs[0]](Lane& lane) {
+      with(inputs[0], output), [output, found, blocks = inputs[0]](Lane& lane) {
         pytorch::reduce_scatter(lane, found, blocks, output);
       });
 }
@@ -378,9 +420,11 @@ Backend::WorkPtr Backend::reduce_scatter_tensor_coalesced(
     found.push_back(
         find_reduction(options.reduceOp, inputs[i].scalar_type(), inputs[i].is_cpu(), "op"));
   }
+  Tensors used = outputs;
+  used.insert(used.end(), inputs.begin(), inputs.end());
   return start({OpType::_REDUCE_SCATTER_BASE, "meshmem:reduce_scatter_tensor", options.asyncOp,
                 options.timeout, outputs},
-               inputs[0], [outputs, blocks, found](Lane& lane) {
+               used, [outputs, blocks, found](Lane& lane) {
                  for (std::size_t i = 0; i < outputs.size(); ++i)
                    pytorch::reduce_scatter(lane, found[i], blocks[i], outputs[i]);
                });
@@ -419,6 +463,42 @@ Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs,
   return start_exchange(
       {OpType::ALLTOALL, "meshmem:all_to_all", options.asyncOp, options.timeout, outputs}, all,
       std::move(plan));
+}
+
+void Backend::require_peer(int peer, const char* argument) const {
+  TORCH_CHECK_VALUE(peer >= 0 && peer < size_ && peer != rank_, argument, ": rank ", peer, " of ",
+                    size_, ", but this process is rank ", rank_);
+}
+
+Backend::WorkPtr Backend::send(Tensors& tensors, int peer, int tag) {
+  require_one(tensors, "tensor");
+  require_peer(peer, "dst");
+  if (!tensors[0].is_cpu()) return begun(streams_.send(tensors[0], peer));
+  auto work = c10::make_intrusive<MessageWork>(messages_, rank_, OpType::SEND, "meshmem:send", peer,
+                                               tag, tensors[0], options_->timeout);
+  messages_.send(work);
+  return begun(work);
+}
+
+Backend::WorkPtr Backend::recv(Tensors& tensors, int peer, int tag) {
+  require_one(tensors, "tensor");
+  require_peer(peer, "src");
+  if (!tensors[0].is_cpu()) return begun(streams_.receive(tensors[0], peer));
+  auto work = c10::make_intrusive<MessageWork>(messages_, rank_, OpType::RECV, "meshmem:recv", peer,
+                                               tag, tensors[0], options_->timeout);
+  messages_.receive(work);
+  return begun(work);
+}
+
+Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
+  require_one(tensors, "tensor");
+  TORCH_CHECK_VALUE(tensors[0].is_cpu(), "src: a tensor on ", tensors[0].device(),
+                    " needs the rank that it comes from");
+  auto work =
+      c10::make_intrusive<MessageWork>(messages_, rank_, OpType::RECVANYSOURCE, "meshmem:recv",
+                                       kAnyRank, tag, tensors[0], options_->timeout);
+  messages_.receive(work);
+  return begun(work);
 }
 
 }  // namespace meshmem::pytorch

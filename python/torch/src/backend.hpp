@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "collectives.hpp"
+#include "messages.hpp"
+#include "stream_lane.hpp"
 #include "work.hpp"
 
 namespace meshmem::pytorch {
@@ -63,6 +65,11 @@ class Backend final : public c10d::Backend {
                         const c10d::AllToAllOptions& options) override;
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
                    const c10d::AllToAllOptions& options) override;
+  WorkPtr send(Tensors& tensors, int peer, int tag) override;
+  WorkPtr recv(Tensors& tensors, int peer, int tag) override;
+  WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+  void abort() override;
+  void shutdown() override { stop(); }
 
  private:
   // All calls have this. `body` moves the data, and keeps the tensors alive.
@@ -74,17 +81,25 @@ class Backend final : public c10d::Backend {
     Tensors outputs;
   };
   using Body = std::function<void(Lane&)>;
-  WorkPtr start(Call call, const at::Tensor& first, Body body);
+  // `tensors` are all that the call uses; none: it is of the host.
+  WorkPtr start(Call call, const Tensors& tensors, Body body);
+  WorkPtr start_on_host(Call call, Body body);
+  WorkPtr begun(WorkPtr work);
+  void stop();
+  std::size_t greatest_of_all(std::size_t value);
   WorkPtr start_exchange(Call call, const Tensors& tensors, Exchange plan);
   Exchange all_gather_plan(const Tensors& outputs, const at::Tensor& input) const;
   WorkPtr all_reduce_each(Call call, const Tensors& tensors, const c10d::ReduceOp& op);
+  void require_peer(int peer, const char* argument) const;
   void require_root(std::int64_t root) const;
   void require_count(const Tensors& tensors, const char* argument) const;
   Tensors blocks_of(const at::Tensor& tensor, const char* argument) const;
 
   std::shared_ptr<Group> group_;
   HostLane lane_;  // used by whoever runs the queue
+  Streams streams_;
   std::shared_ptr<Queue> queue_;
+  Messages messages_;
   c10::intrusive_ptr<Options> options_;
   std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
   std::uint64_t n_started_ = 0;

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -21,9 +22,13 @@ Group::Group(int rank, std::vector<int> members, std::string group_name)
   part = memory().host.take(team, memory().words);
   stage = memory().host.part(part);
   std::memset(stage, 0, sizeof(Control));
+  std::memset(message_area(), 0, std::min(message_bytes(), pes.size() * std::size_t{64}));
   if (memory().device.is_open()) {
     device_part = memory().device.take(team, memory().words);
     device_stage = memory().device.part(device_part);
+    const std::vector<DeviceWords> zeros(pes.size());
+    shmem_putmem(&device_words(0), zeros.data(), zeros.size() * sizeof(DeviceWords), pe(me));
+    shmem_quiet();
   }
   shmem_team_sync(team);  // all have cleared their words
 }
@@ -36,7 +41,7 @@ Group::~Group() {
 }
 
 std::string Group::text() const {
-  return c10::str("group ", name, ", PE ", pe(me), " (rank ", me, ")");
+  return c10::str("meshmem: group ", name, ", PE ", pe(me), " (rank ", me, ")");
 }
 
 }  // namespace meshmem::pytorch

@@ -33,8 +33,35 @@ struct Group {
   int pe(int rank_there) const { return pes[static_cast<std::size_t>(rank_there)]; }
   static constexpr std::size_t kBufferBytes = std::size_t{5} << 18;
   char* host_buffer(std::size_t i) const { return stage + sizeof(Control) + i * kBufferBytes; }
+  char* message_area() const { return host_buffer(2); }
+  std::size_t message_bytes() const {
+    return memory().host.part_bytes() - sizeof(Control) - 2 * kBufferBytes;
+  }
+
+  // The stage of the device has two buffers, and then slots and words of messages.
+  static constexpr std::size_t kDeviceSlots = 2;  // of each ordered pair of members
+  struct alignas(64) DeviceWords {                // for each other member
+    std::uint64_t in_use[kDeviceSlots];           // a slot that the member has for this PE
+    std::uint64_t full[kDeviceSlots];             // a slot that this PE has for the member
+  };
+  std::size_t device_buffer_bytes() const { return memory().device.part_bytes() / 8 * 3; }
+  char* device_buffer(std::size_t i) const { return device_stage + i * device_buffer_bytes(); }
+  DeviceWords& device_words(int rank) const {
+    return reinterpret_cast<DeviceWords*>(device_buffer(2))[rank];
+  }
+  std::size_t device_slot_bytes() const {
+    const std::size_t room = memory().device.part_bytes() - 2 * device_buffer_bytes() -
+                             pes.size() * sizeof(DeviceWords) - 256;
+    return room / (pes.size() * kDeviceSlots) / 256 * 256;
+  }
+  // The slot that each member has for messages from `rank`.
+  char* device_slot(int rank, std::size_t i) const {
+    const std::size_t words = (pes.size() * sizeof(DeviceWords) + 255) / 256 * 256;
+    const std::size_t number = static_cast<std::size_t>(rank) * kDeviceSlots + i;
+    return device_buffer(2) + words + number * device_slot_bytes();
+  }
   Control& control() const { return *reinterpret_cast<Control*>(stage); }
-  // "group default_pg, PE 3 (rank 1)"
+  // "meshmem: group 0, PE 3 (rank 1)"
   std::string text() const;
 
   std::string name;

@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
@@ -21,35 +20,50 @@
 
 namespace meshmem::pytorch {
 
+using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
+
+// An operation that a thread of the host completes.
+class TensorWork : public c10d::Work {
+ public:
+  TensorWork(int rank, c10d::OpType type, const char* name, std::vector<at::Tensor> outputs)
+      : Work(rank, type, name), name_(name), outputs_(std::move(outputs)) {}
+  std::vector<at::Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+ protected:
+  void complete(const std::exception_ptr& error);
+  // Waits until another thread has completed it. False after `time`.
+  bool wait_for_other(Milliseconds time);
+
+  const char* name_;
+
+ private:
+  std::vector<at::Tensor> outputs_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
 
 class Queue;
 
-// Handed to the program. `body` moves the data.
-class HostWork final : public c10d::Work {
+// A collective. `body` moves the data.
+class HostWork final : public TensorWork {
  public:
   HostWork(std::shared_ptr<Queue> queue, c10d::OpType type, const char* name, Milliseconds timeout,
            std::vector<at::Tensor> outputs, std::function<void()> body);
-
   bool wait(Milliseconds timeout = kNoTimeout) override;
-  std::vector<at::Tensor> result() override { return outputs_; }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
  private:
   friend class Queue;
   void run();
 
   std::shared_ptr<Queue> queue_;
-  const char* name_;
   Milliseconds timeout_;
-  std::vector<at::Tensor> outputs_;
   std::function<void()> body_;
-  c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
 class Queue {
  public:
-  explicit Queue(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+  explicit Queue(std::shared_ptr<Group> group);
   // Runs what was submitted and ends the thread. The last one to drop the queue must not be it.
   void stop();
   // Appends an operation. Returns when it is done if `now`, else at once.
@@ -59,19 +73,30 @@ class Queue {
   bool help(HostWork& work, Milliseconds timeout);
   // Runs all that was submitted.
   void drain();
+  bool is_idle();
+  // Ends the job with a line if an operation has taken longer than its timeout. Called by the
+  // watchdog.
+  void check_time();
   const Group& group() const { return *group_; }
 
  private:
   bool run_next();  // false if there is none. The caller has `running_`.
   void serve();
+  [[noreturn]] void end_job(const char* name, Milliseconds waited);
 
   std::shared_ptr<Group> group_;
   std::mutex running_;
   std::mutex mutex_;  // of what follows
   std::condition_variable more_;
   std::deque<c10::intrusive_ptr<HostWork>> waiting_;
+  const char* running_name_ = nullptr;  // null: nothing runs
+  Clock::time_point running_since_;
+  Milliseconds running_timeout_{0};
   bool ends_ = false;
   std::thread thread_;
 };
+
+// Has the watchdog look at the queue for as long as it lives.
+void watch(const std::shared_ptr<Queue>& queue);
 
 }  // namespace meshmem::pytorch
