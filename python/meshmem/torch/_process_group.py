@@ -8,6 +8,7 @@ import typing
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 import torch.distributed as dist
 
 import meshmem
@@ -43,7 +44,7 @@ def create_backend(options: typing.Any, backend_options: typing.Any) -> typing.A
     seconds = options.timeout
     if isinstance(seconds, datetime.timedelta):
         seconds = seconds.total_seconds()
-    return _c.Backend(rank, ranks, seconds, options.group_id)
+    return _c.Backend(rank, ranks, seconds, options.group_id, torch.cuda.is_available())
 
 
 def rendezvous_of_job(timeout: datetime.timedelta = dist.default_pg_timeout,

@@ -110,9 +110,10 @@ std::vector<Span> split_spans(const at::Tensor& tensor, const std::vector<std::i
 
 }  // namespace
 
-Backend::Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name)
+Backend::Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name,
+                 bool has_gpus)
     : c10d::Backend(rank, static_cast<int>(pes.size())),
-      group_(std::make_shared<Group>(rank, std::move(pes), name)),
+      group_(std::make_shared<Group>(rank, std::move(pes), name, has_gpus)),
       lane_(*group_),
       streams_(*group_),
       queue_(std::make_shared<Queue>(group_)),

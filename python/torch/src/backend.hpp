@@ -23,7 +23,8 @@ class Backend final : public c10d::Backend {
   using Tensors = std::vector<at::Tensor>;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name);
+  Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name,
+          bool has_gpus);
   ~Backend() override;
 
   const std::string getBackendName() const override { return "meshmem"; }

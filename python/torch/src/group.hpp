@@ -24,7 +24,7 @@ struct alignas(4096) Control {
 
 struct Group {
   // Collective over the members, which are PEs of the world.
-  Group(int rank, std::vector<int> members, std::string group_name);
+  Group(int rank, std::vector<int> members, std::string group_name, bool has_gpus);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -68,9 +68,9 @@ struct Group {
   int me;
   std::vector<int> pes;
   shmem_team_t team = SHMEM_TEAM_INVALID;
-  int part = -1, device_part = -1;
+  int part = Stages::kNone, device_part = Stages::kNone;
   char* stage = nullptr;
-  char* device_stage = nullptr;
+  char* device_stage = nullptr;  // null without GPUs, and where all parts are taken
 };
 
 }  // namespace meshmem::pytorch

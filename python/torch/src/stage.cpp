@@ -13,8 +13,8 @@
 namespace meshmem::pytorch {
 namespace {
 
-constexpr std::size_t kHostPart = std::size_t{4} << 20, kDevicePart = std::size_t{64} << 20;
-constexpr int kHostParts = 32, kDeviceParts = 8;
+constexpr std::size_t kHostPart = std::size_t{4} << 20, kDevicePart = std::size_t{32} << 20;
+constexpr int kHostParts = 64, kDeviceParts = 16;
 // The parts that were given back last are not taken if there are others: a member that is late may
 // still read them.
 constexpr std::size_t kResting = 8;
@@ -43,9 +43,7 @@ int Stages::take(shmem_team_t team, std::uint64_t* words) {
     free_.erase(std::find(free_.begin(), free_.end(), part));
     return part;
   }
-  TORCH_CHECK(false,
-              "meshmem: there are too many process groups at a time; destroy some, or give "
-              "the job more memory by SHMEM_SYMMETRIC_SIZE or MESHMEM_DEVICE_HEAP_SIZE");
+  return kNone;
 }
 
 void Stages::give_back(int part) {
@@ -53,11 +51,11 @@ void Stages::give_back(int part) {
   free_.push_back(part);
 }
 
-void Memory::open() {
+void Memory::open(bool has_gpus) {
   if (words) return;
   words = static_cast<std::uint64_t*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_HOST));
   host.open(kHostPart, kHostParts, SHMEMX_MALLOC_HOST);
-  device.open(kDevicePart, kDeviceParts, SHMEMX_MALLOC_DEVICE);
+  if (has_gpus) device.open(kDevicePart, kDeviceParts, SHMEMX_MALLOC_DEVICE);
   TORCH_CHECK(words && host.is_open(),
               "meshmem: the symmetric heap is too small for PyTorch; set SHMEM_SYMMETRIC_SIZE to "
               "16m or more");

@@ -20,8 +20,9 @@ class Stages {
   // Collective over all PEs. Allocates `count` parts (at most 64), or fewer if the heap is small.
   void open(std::size_t part_bytes, int count, long hints);
   bool is_open() const { return memory_ != nullptr; }
-  // Collective over the team. Throws where the members have no free part in common. `words` are two
+  // Collective over the team. kNone: the members have no free part in common. `words` are two
   // symmetric words for the agreement.
+  static constexpr int kNone = -1;
   int take(shmem_team_t team, std::uint64_t* words);
   void give_back(int part);  // not collective
   char* part(int number) const { return memory_ + static_cast<std::size_t>(number) * part_bytes_; }
@@ -37,10 +38,10 @@ class Stages {
 struct Memory {
   std::uint64_t* words = nullptr;  // for agreements
   Stages host;
-  Stages device;  // not open where the library has no device
+  Stages device;  // not open without GPUs
 
   // Collective over all PEs; only the first call does something.
-  void open();
+  void open(bool has_gpus);
 };
 Memory& memory();
 

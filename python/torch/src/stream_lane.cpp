@@ -49,6 +49,12 @@ at::Tensor bytes_at(const void* data, std::size_t bytes, c10::Device device) {
                        at::TensorOptions().dtype(at::kByte).device(device));
 }
 
+void require_stage(const Group& group, c10::Device device) {
+  TORCH_CHECK(group.device_stage, group.text(), " has no memory on ", device,
+              ": the library is not for this GPU (meshmem-info), or there are too many groups, or "
+              "MESHMEM_DEVICE_HEAP_SIZE is too small");
+}
+
 }  // namespace
 
 // ---- Lane
@@ -124,8 +130,7 @@ void Streams::keep_order(c10::Stream stream) {
 c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
                                             StreamLane::Compare compare) {
   const c10::Device device = call.tensors.at(0).device();
-  TORCH_CHECK(group_.device_stage, "meshmem: it has no device memory for tensors on ", device,
-              "; use a library for this GPU (meshmem-info)");
+  require_stage(group_, device);
   TORCH_CHECK_VALUE(!device_ || *device_ == device, "tensor: on ", device,
                     ", but the group has used ", device_ ? device_->str() : "");
   device_ = device;
@@ -145,8 +150,7 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
 // A slot's word at its sender says whether it is in use, and another one at its receiver whether it
 // is full. Each is as before when the message is done, so a graph can do it again.
 c10::Stream Streams::begin_message(const at::Tensor& tensor, int peer, bool is_send) {
-  TORCH_CHECK(group_.device_stage, "meshmem: it has no device memory for tensors on ",
-              tensor.device());
+  require_stage(group_, tensor.device());
   device_ = tensor.device();
   const c10::Stream caller = guard_of(tensor.device()).getStream(tensor.device());
   const c10::Stream stream = own_stream(tensor.device(), peer, is_send);
