@@ -92,16 +92,32 @@ def include_folder(library: pathlib.Path) -> pathlib.Path:
     raise SystemExit(f"meshmem.torch: shmemx.h is neither in {candidates[0]} nor beside {library}")
 
 
+def write_units(build: pathlib.Path) -> list[str]:
+    """One source for each part of the module, of its files: PyTorch's headers take longer to read
+    than all the rest."""
+    parts: dict[str, list[str]] = {}
+    for path in sources():
+        if path.suffix == ".cpp":
+            part = "symm_mem" if path.name.startswith("symm_mem") else "process_group"
+            parts.setdefault(part, []).append(f'#include "{path}"\n')
+    units = []
+    for part, lines in parts.items():
+        unit = build / f"{part}.cpp"
+        unit.write_text("".join(lines), encoding="utf-8")
+        units.append(str(unit))
+    return units
+
+
 def compile_into(folder: pathlib.Path) -> pathlib.Path:
-    """Compiles the sources; objects stay in a folder beside the result, for the next time."""
+    """Compiles the sources in a folder beside the result."""
     from torch.utils import cpp_extension
     library = loaded_library()
     build = folder / f"build-{sys.implementation.cache_tag}"
     build.mkdir(parents=True, exist_ok=True)
     cpp_extension.load(
-        NAME, [str(path) for path in sources() if path.suffix == ".cpp"],
-        extra_include_paths=[str(include_folder(library))],
-        extra_cflags=["-O3", "-std=c++20", "-Wall"],
+        NAME, write_units(build),
+        extra_include_paths=[str(include_folder(library)), str(sources()[0].parent)],
+        extra_cflags=["-O2", "-std=c++20", "-Wall"],
         extra_ldflags=[str(library), f"-Wl,-rpath,{library.parent}"],
         build_directory=str(build), is_python_module=False, with_cuda=False)
     target = folder / file_name()

@@ -30,8 +30,10 @@ def expected(op, parts):
     wide = kind if kind.is_complex else torch.float64 if kind.is_floating_point else torch.int64
     stack = torch.stack([part.to(wide) for part in parts])
     if kind == torch.bool:
-        result = {Op.SUM: stack.amax, Op.MAX: stack.amax, Op.BOR: stack.amax, Op.PRODUCT: stack.amin,
-                  Op.MIN: stack.amin, Op.BAND: stack.amin}.get(op, lambda _: stack.sum(0) % 2)(0)
+        if op == Op.BXOR:
+            result = stack.sum(0) % 2
+        else:
+            result = stack.amax(0) if op in (Op.SUM, Op.MAX, Op.BOR) else stack.amin(0)
     elif op == Op.SUM:
         result = stack.sum(0)
     elif op == Op.AVG:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes raise exceptions that name the argument, and nothing is sent: the next operation works."""
+"""Mistakes raise exceptions that name the argument, and send nothing: the next operation works."""
 import datetime
 import re
 
