@@ -3,6 +3,7 @@
 point of this package, so nothing of meshmem is loaded until a program asks for the backend."""
 from __future__ import annotations
 
+import importlib
 import os
 import typing
 
@@ -35,4 +36,5 @@ def register() -> None:
     if not dist.is_available() or "MESHMEM" in dist.Backend._plugins:
         return
     dist.Backend.register_backend("meshmem", _create, extended_api=True, devices=["cpu", "cuda"])
-    _wrap_env_rendezvous(dist.rendezvous.__globals__["_rendezvous_handlers"])
+    module = importlib.import_module("torch.distributed.rendezvous")
+    _wrap_env_rendezvous(module._rendezvous_handlers)

@@ -55,16 +55,16 @@ def rendezvous_of_job(timeout: datetime.timedelta = dist.default_pg_timeout,
     world, me, n = meshmem.TEAM_WORLD, meshmem.my_pe(), meshmem.n_pes()
     is_one_machine = meshmem.TEAM_SHARED.n_pes() == n
     host = "localhost" if is_one_machine else socket.gethostname()
-    store = None
+    store, make_store = None, getattr(dist, "TCPStore")
     address = meshmem.zeros((2, 256), np.uint8)  # PE 0's, and where it comes to
     if me == 0:
-        store = dist.TCPStore(host, 0, n, True, timeout, wait_for_workers=False)
+        store = make_store(host, 0, n, True, timeout, wait_for_workers=False)
         text = f"{host} {store.port}".encode()
         address.local[0, :len(text)] = np.frombuffer(text, np.uint8)
     world.broadcast(address[1], address[0], 0)
     host, port = address.local[1].tobytes().rstrip(b"\0").decode().split()
     address.free()
     if store is None:
-        store = dist.TCPStore(host, int(port), n, False, timeout)
+        store = make_store(host, int(port), n, False, timeout)
     yield store, me, n
     raise RuntimeError("meshmem.torch: a job cannot rendezvous again")

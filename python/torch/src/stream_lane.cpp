@@ -61,10 +61,10 @@ void require_stage(const Group& group, c10::Device device) {
 
 void StreamLane::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  bytes_at(to, bytes, stream_.device()).copy_(bytes_at(from, bytes, stream_.device()), true);
+  bytes_at(to, bytes, device_).copy_(bytes_at(from, bytes, device_), true);
 }
 
-void StreamLane::meet() { shmemx_team_sync_on_stream(group.team, native()); }
+void StreamLane::meet() { shmemx_team_sync_on_stream(group.team, stream_); }
 
 std::size_t StreamLane::meet_and_compare(std::size_t value) {
   const std::size_t greatest = compare_(value);
@@ -73,17 +73,17 @@ std::size_t StreamLane::meet_and_compare(std::size_t value) {
 }
 
 void StreamLane::get(void* to, const void* there, std::size_t bytes, int rank) {
-  shmemx_getmem_on_stream(to, there, bytes, group.pe(rank), native());
+  shmemx_getmem_on_stream(to, there, bytes, group.pe(rank), stream_);
 }
 
 void StreamLane::reduce(const Reduction& reduction, void* buffer, std::size_t n) {
-  reduction.reduce_on_stream(group.team, buffer, buffer, n, native());
+  reduction.reduce_on_stream(group.team, buffer, buffer, n, stream_);
 }
 
 void StreamLane::reduce_scatter(const Reduction& reduction, void* buffer, std::size_t n) {
   char* mine =
       static_cast<char*>(buffer) + static_cast<std::size_t>(group.me) * n * reduction.staged_bytes;
-  reduction.reduce_scatter_on_stream(group.team, mine, buffer, n, native());
+  reduction.reduce_scatter_on_stream(group.team, mine, buffer, n, stream_);
 }
 
 // ---- Work
@@ -108,6 +108,39 @@ bool StreamWork::wait(std::chrono::milliseconds) {
   const c10::Stream caller = guard_of(stream_.device()).getStream(stream_.device());
   if (caller != stream_) done_->block(caller);
   return true;
+}
+
+// ---- Messages. A slot's word at its sender says whether it is in use, and another one at its
+// receiver whether it is full. Both are as before when the message is done, so a graph can do it
+// again.
+
+void send_on_stream(const Group& group, const Span& data, int peer, shmemx_stream_t stream) {
+  const int pe = group.pe(peer), my_pe = group.pe(group.me);
+  const std::size_t most = group.device_slot_bytes();
+  for (std::size_t first = 0, i = 0; first == 0 || first < data.bytes; first += most, i ^= 1) {
+    const std::size_t n = std::min(most, data.bytes - first);
+    std::uint64_t* in_use = &group.device_words(peer).in_use[i];
+    shmemx_signal_wait_until_on_stream(in_use, SHMEM_CMP_EQ, kFree, stream);
+    shmemx_signal_op_on_stream(in_use, kFull, SHMEM_SIGNAL_SET, my_pe, stream);
+    shmemx_putmem_signal_on_stream(group.device_slot(group.me, i), data.data + first, n,
+                                   &group.device_words(group.me).full[i], kFull, SHMEM_SIGNAL_SET,
+                                   pe, stream);
+  }
+}
+
+void receive_on_stream(const Group& group, const Span& data, int peer, shmemx_stream_t stream) {
+  const int pe = group.pe(peer), my_pe = group.pe(group.me);
+  const std::size_t most = group.device_slot_bytes();
+  for (std::size_t first = 0, i = 0; first == 0 || first < data.bytes; first += most, i ^= 1) {
+    const std::size_t n = std::min(most, data.bytes - first);
+    std::uint64_t* full = &group.device_words(peer).full[i];
+    shmemx_signal_wait_until_on_stream(full, SHMEM_CMP_EQ, kFull, stream);
+    if (n > 0)
+      shmemx_getmem_on_stream(data.data + first, group.device_slot(peer, i), n, my_pe, stream);
+    shmemx_signal_op_on_stream(full, kFree, SHMEM_SIGNAL_SET, my_pe, stream);
+    shmemx_signal_op_on_stream(&group.device_words(group.me).in_use[i], kFree, SHMEM_SIGNAL_SET, pe,
+                               stream);
+  }
 }
 
 // ---- Streams
@@ -139,7 +172,7 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
   if (stream != caller) wait_for(caller, stream);
   keep_order(stream);
   const c10::StreamGuard current(stream);
-  StreamLane lane(group_, stream, n_buffers_, std::move(compare));
+  StreamLane lane(group_, device, stream.native_handle(), n_buffers_, std::move(compare));
   body(lane);
   last_.emplace(Last{stream, c10::Event(device.type()), is_captured(stream)});
   last_->event.record(stream);
@@ -147,8 +180,6 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
   return c10::make_intrusive<StreamWork>(group_.me, call.type, call.name, stream, call.outputs);
 }
 
-// A slot's word at its sender says whether it is in use, and another one at its receiver whether it
-// is full. Each is as before when the message is done, so a graph can do it again.
 c10::Stream Streams::begin_message(const at::Tensor& tensor, int peer, bool is_send) {
   require_stage(group_, tensor.device());
   device_ = tensor.device();
@@ -161,40 +192,15 @@ c10::Stream Streams::begin_message(const at::Tensor& tensor, int peer, bool is_s
 
 c10::intrusive_ptr<c10d::Work> Streams::send(const at::Tensor& tensor, int peer) {
   const c10::Stream stream = begin_message(tensor, peer, true);
-  void* native = stream.native_handle();
-  const int me = group_.me, pe = group_.pe(peer), my_pe = group_.pe(me);
-  const Span data = span_of(tensor);
-  const std::size_t most = group_.device_slot_bytes();
-  for (std::size_t first = 0, i = 0; first == 0 || first < data.bytes; first += most, i ^= 1) {
-    const std::size_t n = std::min(most, data.bytes - first);
-    std::uint64_t* in_use = &group_.device_words(peer).in_use[i];
-    shmemx_signal_wait_until_on_stream(in_use, SHMEM_CMP_EQ, kFree, native);
-    shmemx_signal_op_on_stream(in_use, kFull, SHMEM_SIGNAL_SET, my_pe, native);
-    shmemx_putmem_signal_on_stream(group_.device_slot(me, i), data.data + first, n,
-                                   &group_.device_words(me).full[i], kFull, SHMEM_SIGNAL_SET, pe,
-                                   native);
-  }
-  return c10::make_intrusive<StreamWork>(me, c10d::OpType::SEND, "meshmem:send", stream,
+  send_on_stream(group_, span_of(tensor), peer, stream.native_handle());
+  return c10::make_intrusive<StreamWork>(group_.me, c10d::OpType::SEND, "meshmem:send", stream,
                                          std::vector{tensor});
 }
 
 c10::intrusive_ptr<c10d::Work> Streams::receive(const at::Tensor& tensor, int peer) {
   const c10::Stream stream = begin_message(tensor, peer, false);
-  void* native = stream.native_handle();
-  const int me = group_.me, pe = group_.pe(peer), my_pe = group_.pe(me);
-  const Span data = span_of(tensor);
-  const std::size_t most = group_.device_slot_bytes();
-  for (std::size_t first = 0, i = 0; first == 0 || first < data.bytes; first += most, i ^= 1) {
-    const std::size_t n = std::min(most, data.bytes - first);
-    std::uint64_t* full = &group_.device_words(peer).full[i];
-    shmemx_signal_wait_until_on_stream(full, SHMEM_CMP_EQ, kFull, native);
-    if (n > 0)
-      shmemx_getmem_on_stream(data.data + first, group_.device_slot(peer, i), n, my_pe, native);
-    shmemx_signal_op_on_stream(full, kFree, SHMEM_SIGNAL_SET, my_pe, native);
-    shmemx_signal_op_on_stream(&group_.device_words(me).in_use[i], kFree, SHMEM_SIGNAL_SET, pe,
-                               native);
-  }
-  return c10::make_intrusive<StreamWork>(me, c10d::OpType::RECV, "meshmem:recv", stream,
+  receive_on_stream(group_, span_of(tensor), peer, stream.native_handle());
+  return c10::make_intrusive<StreamWork>(group_.me, c10d::OpType::RECV, "meshmem:recv", stream,
                                          std::vector{tensor});
 }
 

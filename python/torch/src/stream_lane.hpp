@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "lane.hpp"
+#include "collectives.hpp"
 
 namespace meshmem::pytorch {
 
@@ -25,8 +25,13 @@ class StreamLane final : public Lane {
  public:
   // Waits for the processor's operations of the group, and returns the greatest value of all.
   using Compare = std::function<std::size_t(std::size_t)>;
-  StreamLane(Group& group, c10::Stream stream, std::size_t& n_buffers, Compare compare)
-      : Lane(group), stream_(stream), n_buffers_(n_buffers), compare_(std::move(compare)) {}
+  StreamLane(Group& group, c10::Device device, shmemx_stream_t stream, std::size_t& n_buffers,
+             Compare compare)
+      : Lane(group),
+        device_(device),
+        stream_(stream),
+        n_buffers_(n_buffers),
+        compare_(std::move(compare)) {}
 
   std::size_t buffer_bytes() const override { return group.device_buffer_bytes(); }
   char* next_buffer() override { return group.device_buffer(n_buffers_++ % 2); }
@@ -39,9 +44,8 @@ class StreamLane final : public Lane {
   void reduce_scatter(const Reduction& reduction, void* buffer, std::size_t n) override;
 
  private:
-  shmemx_stream_t native() const { return stream_.native_handle(); }
-
-  c10::Stream stream_;
+  c10::Device device_;
+  shmemx_stream_t stream_;
   std::size_t& n_buffers_;
   Compare compare_;
 };
@@ -64,6 +68,10 @@ class StreamWork final : public c10d::Work {
   std::vector<at::Tensor> outputs_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
+
+// Put a message on the stream of its sender, and on that of its receiver.
+void send_on_stream(const Group& group, const Span& data, int peer, shmemx_stream_t stream);
+void receive_on_stream(const Group& group, const Span& data, int peer, shmemx_stream_t stream);
 
 // The streams of a group, on the device of its first tensor.
 class Streams {
