@@ -67,6 +67,13 @@ int shmemx_get_uniqueid(shmemx_uniqueid_t* id);
 int shmemx_init_attr(unsigned flags, int rank, int nranks, const shmemx_uniqueid_t* id);
 int shmemx_init_mpi_comm(const void* communicator);
 
+/* ---- A new team of `npes` PEs of the world, in the order of `pes`. A collective of these PEs
+ * alone: the others take no part. Each gives the same list, which has the caller and no PE twice.
+ * Returns 0, or nonzero on all these PEs with SHMEM_TEAM_INVALID in *new_team: if a PE has no slot
+ * for another team, or if the job has used more different lists than it has room for (512 together
+ * with active sets). shmem_team_destroy ends the team. */
+int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
+
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
  * then stands for each PE's own buffer, which need not have the same address there. A collective of
  * all PEs with the same `bytes`. Returns 0, also for memory that is symmetric already. Returns

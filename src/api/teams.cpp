@@ -3,8 +3,11 @@
 // Teams and contexts (OpenSHMEM 1.6, sections 9.4 and 9.5.1). A context is only a handle
 // (core/call.hpp), so its options change nothing.
 // Invariant: a routine that makes a team or context first sets its result to the invalid handle.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <set>
+#include <vector>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
@@ -33,6 +36,17 @@ shmem_ctx_t make_context(shmem_team_t team) {
   static std::atomic<std::uintptr_t> last_number{0};
   const std::uintptr_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   return reinterpret_cast<shmem_ctx_t>((number << kContextTeamBits) + number_of(team));
+}
+
+// Ends the job unless `pes` are different PEs of the world with this PE among them.
+void require_list(const std::vector<int>& pes, const char* routine) {
+  std::set<int> different;
+  for (const int pe : pes) {
+    if (pe < 0 || static_cast<unsigned>(pe) >= address_map.n_pes)
+      fatal("{}: pes has {}, which is not in 0..{}", routine, pe, address_map.n_pes - 1);
+    if (!different.insert(pe).second) fatal("{}: pes has PE {} twice", routine, pe);
+  }
+  if (!different.contains(address_map.my_pe)) fatal("{}: pes is without this PE", routine);
 }
 
 void require_context(shmem_ctx_t ctx, const char* routine) {
@@ -88,6 +102,14 @@ MESHMEM_ENTRY(int, team_split_2d,
   if (!parent) return 1;
   const Split2d split{xrange, masked(xaxis_config, xaxis_mask), masked(yaxis_config, yaxis_mask)};
   return split_2d(*parent, split, xaxis_team, yaxis_team);
+}
+
+MESHMEM_EXTENSION_ENTRY(int, team_of_pes, (const int* pes, int npes, shmem_team_t* new_team)) {
+  constexpr const char* kRoutine = "shmemx_team_of_pes";
+  require_active(kRoutine);
+  const std::vector<int> list(pes, pes + std::max(npes, 0));
+  require_list(list, kRoutine);
+  return make_team_of_pes(list, kRoutine, new_team);
 }
 
 MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {

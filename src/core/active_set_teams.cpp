@@ -21,35 +21,36 @@ void ActiveSetTeams::open(ActiveSetList* first_list, TeamTable& teams, MakeTeam 
   for (std::atomic<bool>& claimed : claimed_) claimed.store(false, std::memory_order_relaxed);
 }
 
-int ActiveSetTeams::slot_of(const ActiveSet& set) {
-  if (first_list_) return first_list_->slot_of(set);
-  return meshmem::slot_of(set, far_, [](std::size_t place, std::uint64_t name) {
+int ActiveSetTeams::slot_of(std::uint64_t name) {
+  if (first_list_) return first_list_->slot_of(name);
+  return meshmem::slot_of(name, far_, [](std::size_t place, std::uint64_t wanted) {
     const RemotePlace there{0, RemoteSegment::control, NodeMemory::place_of_active_set(place)};
-    return transport()->atomic(there, {device::AtomicOp::compare_swap, sizeof name, name, 0, true});
+    return transport()->atomic(there,
+                               {device::AtomicOp::compare_swap, sizeof wanted, wanted, 0, true});
   });
 }
 
-Team* ActiveSetTeams::team_of(const ActiveSet& set, const MeetMembers& meet) {
-  const int slot = slot_of(set);
+Team* ActiveSetTeams::find_or_make(std::uint64_t name, int size,
+                                   const std::function<std::vector<int>()>& pes,
+                                   const MeetMembers& meet) {
+  const int slot = slot_of(name);
   if (slot < 0) return nullptr;
   if (Team* team = teams_->find(handle_of(slot))) return team;
   std::atomic<bool>& claimed = claimed_[static_cast<std::size_t>(slot - kFirstActiveSetSlot)];
   // Relaxed: TeamTable::publish() orders what the maker has written.
-  if (claimed.exchange(true, std::memory_order_relaxed)) return &await_team(slot, set);
-  Team& team = make_(set.pes(), slot);
+  if (claimed.exchange(true, std::memory_order_relaxed)) return &await_team(slot, size);
+  Team& team = make_(pes(), slot);
   meet(team);
   teams_->publish(team);
   return &team;
 }
 
-// Of another thread, which is in team_of().
-Team& ActiveSetTeams::await_team(int slot, const ActiveSet& set) const {
+// Of another thread, which is in find_or_make().
+Team& ActiveSetTeams::await_team(int slot, int size) const {
   Team* team = nullptr;
-  wait_until_ready([&] { return (team = teams_->find(handle_of(slot))) != nullptr; },
-                   [&] {
-                     return fmt::format("another thread to make the team of {}",
-                                        team_text(slot, set.size));
-                   });
+  wait_until_ready(
+      [&] { return (team = teams_->find(handle_of(slot))) != nullptr; },
+      [&] { return fmt::format("another thread to make the team of {}", team_text(slot, size)); });
   return *team;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The teams that stand for active sets. A set has its team from its first use until the library
-// closes.
+// The teams that stand for active sets, and for the other lists of PEs that make teams by
+// themselves (library/splits.hpp). A set or list has its team from its first use until the
+// library closes.
 // Invariant: one thread makes the team of a set, and no other gets it before its members have met.
 // Part of the Runtime; open with it.
 #ifndef MESHMEM_CORE_ACTIVE_SET_TEAMS_HPP_
@@ -29,11 +30,21 @@ class ActiveSetTeams {
 
   // The team of a set of which this PE is a member. nullptr: too many different sets. The first
   // call of a set makes the team and lets the members meet; others wait until it has.
-  Team* team_of(const ActiveSet& set, const MeetMembers& meet);
+  Team* team_of(const ActiveSet& set, const MeetMembers& meet) {
+    return find_or_make(
+        name_of(set), set.size, [&set] { return set.pes(); }, meet);
+  }
+  // The same of a list of PEs.
+  Team* team_of_pes(const std::vector<int>& pes, const MeetMembers& meet) {
+    return find_or_make(
+        name_of(pes), static_cast<int>(pes.size()), [&pes] { return pes; }, meet);
+  }
 
  private:
-  int slot_of(const ActiveSet& set);
-  Team& await_team(int slot, const ActiveSet& set) const;
+  Team* find_or_make(std::uint64_t name, int size, const std::function<std::vector<int>()>& pes,
+                     const MeetMembers& meet);
+  int slot_of(std::uint64_t name);
+  Team& await_team(int slot, int size) const;
 
   ActiveSetList* first_list_ = nullptr;
   TeamTable* teams_ = nullptr;

@@ -37,19 +37,25 @@ struct ActiveSet {
   std::vector<int> pes() const;
 };
 
+// The names under which sets and other lists of PEs have their slots. Never 0.
+std::uint64_t name_of(const ActiveSet& set);
+// Of any list: a hash, which no set has.
+std::uint64_t name_of(const std::vector<int>& pes);
+
 // In the control segment of PE 0. All bytes zero: no set has a slot yet.
 struct alignas(4096) ActiveSetList {
   std::atomic<std::uint64_t> names[kActiveSetSlots];
 
   // The slot of the set; -1: it has none, and all are taken. Some loads if it has one already.
-  int slot_of(const ActiveSet& set);
+  int slot_of(const ActiveSet& set) { return slot_of(name_of(set)); }
+  int slot_of(std::uint64_t name);
 };
 
 // The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers
 // with what was there. `known` is this PE's own list of what it has found, so that it asks for each
 // place once.
 using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
-int slot_of(const ActiveSet& set, ActiveSetList& known, const EnterName& enter);
+int slot_of(std::uint64_t name, ActiveSetList& known, const EnterName& enter);
 
 }  // namespace meshmem
 

@@ -127,6 +127,23 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
   return 0;
 }
 
+// The list has a team for good, in which its PEs meet and agree on the slot of the new team.
+int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_team_t* made) {
+  *made = SHMEM_TEAM_INVALID;
+  Team* meeting = runtime().active_set_teams().team_of_pes(pes, [routine](Team& members) {
+    members.begin_call(routine);
+    members.is_predefined = true;
+    // No kernel of a member writes to another's flags before they are cleared.
+    if (runtime().has_devices()) sync(members);
+  });
+  if (!meeting) return 1;
+  meeting->begin_call(routine);
+  sync(*meeting);
+  const auto team = try_make_team(*meeting, true, pes, {});
+  if (team) *made = *team;
+  return team ? 0 : 1;
+}
+
 void destroy_team(Team& team) {
   if (team.is_predefined) fatal("{}: a predefined team cannot be destroyed", team.routine());
   expect_same_call(team, "");

@@ -6,6 +6,8 @@
 #ifndef MESHMEM_LIBRARY_SPLITS_HPP_
 #define MESHMEM_LIBRARY_SPLITS_HPP_
 
+#include <vector>
+
 #include "core/team.hpp"
 #include "shmem.h"
 
@@ -29,6 +31,11 @@ struct Split2d {
   shmem_team_config_t column_config;
 };
 int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column);
+
+// A new team of these PEs of the world, in this order, of which this PE is one. Collective over
+// them alone. Nonzero with SHMEM_TEAM_INVALID in `made` on all of them if no slot is free, or if
+// the job has used too many different lists.
+int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_team_t* made);
 
 // Ends the team and its contexts, once all members are here. A predefined team ends the job.
 void destroy_team(Team& team);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Splits of teams: split_strided and split_2d, compared with lists of PEs.
+#include <shmemx.h>
+
 #include <algorithm>
 
 #include "team_lists.hpp"
@@ -45,6 +47,26 @@ TEST(TeamSplitStrided, S23_InvalidTripletsFailOnEveryPe) {
     EXPECT_EQ(team, SHMEM_TEAM_INVALID);
   }
   expect_usable(SHMEM_TEAM_WORLD, all_pes());
+}
+
+// Lists that no triplet gives, made by their members alone and several times.
+TEST(TeamOfPes, IsMadeByItsMembersAlone) {
+  for (int left_out = 0; left_out < n_pes(); ++left_out) {
+    Pes pes = all_pes();
+    if (n_pes() > 1) pes.erase(pes.begin() + left_out);
+    std::rotate(pes.begin(), pes.begin() + left_out % static_cast<int>(pes.size()), pes.end());
+    if (position(pes, my_pe()) < 0) continue;
+    shmem_team_t teams[2];
+    for (shmem_team_t& team : teams) {
+      team = SHMEM_TEAM_WORLD;
+      EXPECT_EQ(shmemx_team_of_pes(pes.data(), static_cast<int>(pes.size()), &team), 0);
+      expect_team(team, pes);
+    }
+    EXPECT_NE(teams[0], teams[1]);
+    shmem_team_destroy(teams[0]);
+    expect_usable(teams[1], pes);
+    shmem_team_destroy(teams[1]);
+  }
 }
 
 // Parents that are themselves strided and reversed: numbers are those of the parent.

@@ -95,14 +95,14 @@ TEST(ActiveSetList, OfAFarPeIsAskedOnceForEachPlace) {
   const std::vector<ActiveSet> sets = full_list();
   for (std::size_t i = 0; i < sets.size(); i += 2) list->slot_of(sets[i]);  // another PE's
   for (const ActiveSet& set : sets) {
-    const int slot = slot_of(set, *known, enter);
+    const int slot = slot_of(name_of(set), *known, enter);
     EXPECT_EQ(slot, list->slot_of(set));
     const int before = asked;
-    EXPECT_EQ(slot_of(set, *known, enter), slot);
+    EXPECT_EQ(slot_of(name_of(set), *known, enter), slot);
     EXPECT_EQ(asked, before) << "a second time";
   }
   EXPECT_EQ(asked, kActiveSetSlots);
-  EXPECT_EQ(slot_of({0, 0, 9}, *known, enter), -1) << "all are taken";
+  EXPECT_EQ(slot_of(name_of(ActiveSet{0, 0, 9}), *known, enter), -1) << "all are taken";
   EXPECT_EQ(asked, kActiveSetSlots);
 }
 

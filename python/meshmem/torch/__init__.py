@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch by meshmem: torch.distributed.init_process_group("meshmem"). docs/pytorch.md has more.
+
+The compiled part belongs to one version of PyTorch. `python3 -m meshmem.torch` makes it; an import
+never compiles.
+"""
+from __future__ import annotations
+
+import sys
+import typing
+
+from . import _compiled
+
+__all__ = ["create_backend", "rendezvous_of_job"]
+
+_torch = _compiled.require_torch()
+# `python3 -m meshmem.torch` imports the package before it compiles.
+if sys.argv[:1] != ["-m"] or sys.orig_argv[1:3] != ["-m", "meshmem.torch"]:
+    _c = _compiled.load()
+    from ._process_group import create_backend, rendezvous_of_job
+    from . import _symm_mem
+    _symm_mem.register()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes raise exceptions that name the argument, and send nothing: the next operation works."""
+import datetime
+import re
+
+import pytest
+import torch
+import torch.distributed as dist
+
+
+def all_reduce_works(n):
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [n] * 3
+
+
+@pytest.mark.parametrize("call,error,text", [
+    (lambda n: dist.all_reduce(torch.zeros(4, 4).t()[:2]), ValueError, "tensor: not contiguous"),
+    (lambda n: dist.all_reduce(torch.zeros(3).to_sparse()), Exception, "sparse|dense"),
+    (lambda n: dist.all_reduce(torch.zeros(3, dtype=torch.float64), dist.ReduceOp.BAND), TypeError,
+     "op: ReduceOp.BAND does not reduce tensors of Double"),
+    (lambda n: dist.all_reduce(torch.zeros(3, dtype=torch.bool), dist.ReduceOp.AVG), TypeError,
+     "op: ReduceOp.AVG does not reduce tensors of Bool"),
+    (lambda n: dist.all_reduce(torch.zeros(3, dtype=torch.float8_e4m3fn), dist.ReduceOp.BXOR),
+     TypeError, "op: ReduceOp.BXOR does not reduce tensors of Float8_e4m3fn"),
+    (lambda n: dist.all_gather([torch.zeros(3)] * (n + 1), torch.zeros(3)), ValueError,
+     "tensor_list: "),
+    (lambda n: dist.all_gather([torch.zeros(3)] * n, torch.zeros(2)), ValueError,
+     "tensor: 2 elements, but 3 are needed"),
+    (lambda n: dist.all_gather_into_tensor(torch.zeros(3 * n + 1), torch.zeros(3)), ValueError,
+     "output_tensor: "),
+    (lambda n: dist.all_gather_into_tensor(torch.zeros(3 * n, dtype=torch.int64), torch.zeros(3)),
+     TypeError, "output_tensor: its dtype is Long, but that of input_tensor is Float"),
+    (lambda n: dist.reduce_scatter_tensor(torch.zeros(3), torch.zeros(3 * n + 1)), ValueError,
+     "input: "),
+    (lambda n: dist.reduce_scatter(torch.zeros(3), [torch.zeros(2)] * n), ValueError,
+     "input_list: 2 elements, but 3 are needed"),
+    (lambda n: dist.all_to_all_single(torch.zeros(n), torch.zeros(n), [1] * (n + 1), [1] * n),
+     ValueError, "output_split_sizes: "),
+    (lambda n: dist.all_to_all_single(torch.zeros(n), torch.zeros(n), [1] * n, [2] * n),
+     ValueError, "input_split_sizes: "),
+    (lambda n: dist.all_to_all([torch.zeros(2)], [torch.zeros(2)] * (n + 1)), ValueError,
+     "input_tensor_list: "),
+    (lambda n: dist.group.WORLD.send([torch.zeros(2)], n, 0), ValueError, "dst: rank"),
+    (lambda n: dist.group.WORLD.recv([torch.zeros(2)], -3, 0), ValueError, "src: rank"),
+])
+def test_mistakes(call, error, text, n):
+    with pytest.raises(error, match=re.compile(text)):
+        call(n)
+    all_reduce_works(n)
+
+
+def test_a_wait_has_a_timeout(me, n):
+    if n == 1:
+        return
+    store = dist.distributed_c10d._get_default_store()
+    tensor = torch.zeros(2)
+    if me == 0:
+        work = dist.irecv(tensor, 1)
+        with pytest.raises(dist.DistBackendError, match=r"with PE 1 \(rank 1\) was not done"):
+            work.wait(datetime.timedelta(milliseconds=50))
+        store.set("waited", "yes")
+        work.wait()
+    elif me == 1:
+        store.get("waited")
+        dist.send(tensor, 0)
+
+
+def test_options_are_refused(n):
+    with pytest.raises(TypeError, match="^pg_options: "):
+        dist.new_group(pg_options=dist.ProcessGroupGloo._Options())

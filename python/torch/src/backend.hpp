@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The c10d backend: checks what torch.distributed hands over, and makes plans of it for a lane.
+// Invariant: what a caller can do wrong alone raises an exception that names the argument, before
+// anything is sent.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
+
+#include "collectives.hpp"
+#include "messages.hpp"
+#include "stream_lane.hpp"
+#include "work.hpp"
+
+namespace meshmem::pytorch {
+
+class Backend final : public c10d::Backend {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+  Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name,
+          bool has_gpus);
+  ~Backend() override;
+
+  const std::string getBackendName() const override { return "meshmem"; }
+  c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
+  void setTimeout(Milliseconds timeout) override { options_->timeout = timeout; }
+  bool supportsCoalescing() const override { return true; }
+  void startCoalescing() override { coalesced_.emplace(); }
+  WorkPtr endCoalescing() override;
+  void setSequenceNumberForGroup() override {}
+  std::uint64_t getSequenceNumberForGroup() override { return n_started_; }
+
+  WorkPtr barrier(const c10d::BarrierOptions& options) override;
+  WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
+  WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+  WorkPtr allreduce_coalesced(Tensors& tensors,
+                              const c10d::AllreduceCoalescedOptions& options) override;
+  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
+  WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                    const c10d::AllgatherOptions& options) override;
+  WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input,
+                          const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                              const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllgatherOptions& options) override;
+  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                 const c10d::GatherOptions& options) override;
+  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                  const c10d::ScatterOptions& options) override;
+  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ReduceScatterOptions& options) override;
+  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override;
+  WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::ReduceScatterOptions& options) override;
+  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input,
+                        std::vector<std::int64_t>& output_splits,
+                        std::vector<std::int64_t>& input_splits,
+                        const c10d::AllToAllOptions& options) override;
+  WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
+                   const c10d::AllToAllOptions& options) override;
+  WorkPtr send(Tensors& tensors, int peer, int tag) override;
+  WorkPtr recv(Tensors& tensors, int peer, int tag) override;
+  WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+  void abort() override;
+  void shutdown() override { stop(); }
+
+ private:
+  // All calls have this. `body` moves the data, and keeps the tensors alive.
+  struct Call {
+    c10d::OpType type;
+    const char* name;
+    bool is_async;
+    Milliseconds timeout;
+    Tensors outputs;
+  };
+  using Body = std::function<void(Lane&)>;
+  // `tensors` are all that the call uses; none: it is of the host.
+  WorkPtr start(Call call, const Tensors& tensors, Body body);
+  WorkPtr start_on_host(Call call, Body body);
+  WorkPtr begun(WorkPtr work);
+  void stop();
+  std::size_t greatest_of_all(std::size_t value);
+  WorkPtr start_exchange(Call call, const Tensors& tensors, Exchange plan);
+  Exchange all_gather_plan(const Tensors& outputs, const at::Tensor& input) const;
+  WorkPtr all_reduce_each(Call call, const Tensors& tensors, const c10d::ReduceOp& op);
+  void require_peer(int peer, const char* argument) const;
+  void require_root(std::int64_t root) const;
+  void require_count(const Tensors& tensors, const char* argument) const;
+  Tensors blocks_of(const at::Tensor& tensor, const char* argument) const;
+
+  std::shared_ptr<Group> group_;
+  HostLane lane_;  // used by whoever runs the queue
+  Streams streams_;
+  std::shared_ptr<Queue> queue_;
+  Messages messages_;
+  c10::intrusive_ptr<Options> options_;
+  std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
+  std::uint64_t n_started_ = 0;
+};
+
+}  // namespace meshmem::pytorch

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the members of a process group make its team, and take their stages.
+#include "group.hpp"
+
+#include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace meshmem::pytorch {
+
+Group::Group(int rank, std::vector<int> members, std::string group_name, bool has_gpus)
+    : name(std::move(group_name)), me(rank), pes(std::move(members)) {
+  if (n() == shmem_n_pes()) memory().open(has_gpus);
+  TORCH_CHECK_VALUE(memory().host.is_open(),
+                    "ranks: the first group of meshmem must have all ranks");
+  TORCH_CHECK(!shmemx_team_of_pes(pes.data(), n(), &team),
+              "meshmem: there are too many teams for another process group");
+  part = memory().host.take(team, memory().words);
+  TORCH_CHECK(part != Stages::kNone,
+              "meshmem: there are too many process groups at a time; destroy some, or set a larger "
+              "SHMEM_SYMMETRIC_SIZE");
+  stage = memory().host.part(part);
+  std::memset(stage, 0, sizeof(Control));
+  std::memset(message_area(), 0, std::min(message_bytes(), pes.size() * std::size_t{64}));
+  if (memory().device.is_open()) {
+    device_part = memory().device.take(team, memory().words);
+  }
+  if (device_part != Stages::kNone) {
+    device_stage = memory().device.part(device_part);
+    const std::vector<DeviceWords> zeros(pes.size());
+    shmem_putmem(&device_words(0), zeros.data(), zeros.size() * sizeof(DeviceWords), pe(me));
+    shmem_quiet();
+  }
+  shmem_team_sync(team);  // all have cleared their words
+}
+
+// The team stays until the job ends: PEs drop groups at times of their own, and its end is
+// collective.
+Group::~Group() {
+  if (part != Stages::kNone) memory().host.give_back(part);
+  if (device_part != Stages::kNone) memory().device.give_back(device_part);
+}
+
+std::string Group::text() const {
+  return c10::str("meshmem: group ", name, ", PE ", pe(me), " (rank ", me, ")");
+}
+
+}  // namespace meshmem::pytorch

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages between two members (send, recv) for tensors of the processor. Each member has an inbox
+// with two slots for each other member. A message travels in chunks, each of which fills a slot.
+// Invariant: chunks from a member arrive and are taken in order. The sender fills a slot only after
+// the receiver has said that it has taken what was there.
+#pragma once
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "collectives.hpp"
+#include "work.hpp"
+
+namespace meshmem::pytorch {
+
+constexpr int kAnyRank = -1;
+
+class Messages;
+
+class MessageWork final : public TensorWork {
+ public:
+  MessageWork(Messages& messages, int me, c10d::OpType type, const char* name, int peer, int tag,
+              const at::Tensor& tensor, Milliseconds timeout);
+  bool wait(Milliseconds timeout = kNoTimeout) override;
+  int sourceRank() const override { return peer_; }
+
+ private:
+  friend class Messages;
+  Messages& messages_;
+  at::Tensor tensor_;
+  Span data_;
+  std::size_t n_moved_ = 0;
+  int peer_;
+  int tag_;
+  Milliseconds timeout_;
+};
+using MessageWorkPtr = c10::intrusive_ptr<MessageWork>;
+
+class Messages {
+ public:
+  explicit Messages(std::shared_ptr<Group> group);
+  void stop();  // fails what is not done
+
+  void send(const MessageWorkPtr& work);
+  void receive(const MessageWorkPtr& work);
+  // Moves what can be moved; true if anything was. The caller need not have a lock.
+  bool progress();
+  const Group& group() const { return *group_; }
+
+ private:
+  // Of the stage, for each other member.
+  struct alignas(64) Words {
+    std::uint64_t n_arrived;  // chunks from that member
+    std::uint64_t n_taken;    // chunks that the member has taken from this one
+  };
+  struct ChunkHeader {
+    std::uint64_t bytes;  // of the message
+    std::int64_t tag;
+  };
+  // A message that arrives, into a tensor or, if no tensor waits for it yet, into `kept`.
+  struct Arriving {
+    MessageWorkPtr receiver;
+    std::vector<char> kept;
+    std::size_t bytes = 0;
+    std::size_t n_moved = 0;
+    int from = 0;
+    int tag = 0;
+    bool is_whole() const { return n_moved == bytes; }
+  };
+  struct Peer {
+    std::uint64_t n_sent = 0, n_got = 0;
+    std::deque<MessageWorkPtr> sends;
+    std::shared_ptr<Arriving> arriving;
+  };
+
+  Words* words(int rank) const;
+  char* slot(int rank, std::uint64_t chunk) const;
+  bool send_chunk(int rank);
+  bool take_chunk(int rank);
+  std::shared_ptr<Arriving> begin_message(int rank, const ChunkHeader& header);
+  void finish(Arriving& message);
+  MessageWorkPtr find_receiver(int from, int tag);
+  bool has_receiver_for(int from) const;
+  bool has_work() const;
+  void wake();
+  void serve();
+
+  std::shared_ptr<Group> group_;
+  char* area_;
+  std::size_t slot_bytes_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable more_;
+  std::vector<Peer> peers_;
+  std::deque<MessageWorkPtr> receivers_;              // that no message was found for yet
+  std::deque<std::shared_ptr<Arriving>> unexpected_;  // without a receiver
+  std::size_t n_pending_ = 0;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace meshmem::pytorch
