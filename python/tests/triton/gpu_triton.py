@@ -223,9 +223,10 @@ def run_jobs():
     from meshmem.run import find_oshrun
     environment = {"MESHMEM_DEVICE_HEAP_SIZE": "1g", "MESHMEM_TIMEOUT": "40", **os.environ}
     for limit, *job in (
-            (80, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--capture=sys", HERE / "pes"),
-            (30, HERE.parents[1] / "examples/triton_all_gather_gemm.py", "1024", "1024", "1024"),
-            (90, HERE / "gpu_triton.py", "measure")):
+            (70, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--capture=sys", HERE / "pes"),
+            (25, HERE.parents[1] / "examples/triton_all_gather_gemm.py",
+             *["1024"] * (3 if IS_GPU else 0)),
+            (75, HERE / "gpu_triton.py", "measure")):
         begin = time.monotonic()
         job = [str(word) for word in job]
         print(f"\n==== {' '.join(job)}", flush=True)
