@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError:
     raise ImportError("meshmem.triton needs the package triton: pip install triton") from None
 
-TRIED_VERSIONS = ("3.6",)
+TRIED_VERSIONS = ("3.6", "3.9")
 OLDEST_VERSION = (3, 6)
 
 _version = tuple(int(word) for word in _triton.__version__.split(".")[:2])

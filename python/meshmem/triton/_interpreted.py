@@ -132,10 +132,10 @@ def watch_races() -> None:
             note_access(address, n_bytes, kind, _place())
 
     def masked_load(self: typing.Any, ptrs: typing.Any, mask: typing.Any, other: typing.Any,
-                    cache: typing.Any, eviction: typing.Any, is_volatile: bool) -> typing.Any:
-        if not is_volatile:
+                    *rest: typing.Any, **named: typing.Any) -> typing.Any:
+        if not named.get("is_volatile", rest and rest[-1]):
             note(ptrs, mask, LOAD)
-        return load(self, ptrs, mask, other, cache, eviction, is_volatile)
+        return load(self, ptrs, mask, other, *rest, **named)
 
     def masked_store(self: typing.Any, ptrs: typing.Any, value: typing.Any, mask: typing.Any,
                      *rest: typing.Any) -> typing.Any:

@@ -121,7 +121,8 @@ def compiled(kernel, target, op="set", flag="i64"):
 
 
 class Kernel:
-    """What amd_rules asks of one. A flag is what atomics store and loads of system scope poll."""
+    """What amd_rules asks of one. A flag is what atomics store, and what loads of system scope or
+    atomics that return a value poll."""
 
     def __init__(self, kernel, architecture, op="set"):
         target = GPUTarget("hip", architecture, 32 if architecture.startswith("gfx1") else 64)
@@ -137,7 +138,7 @@ class Kernel:
 
     def kind_of(self, code):
         if amd_assembly.ATOMIC.match(code):
-            return "flag stored"
+            return "flag polled" if re.search(r"\b(sc0|glc)\b", code) else "flag stored"
         if amd_assembly.PLAIN_STORE.match(code) or code.startswith("buffer_store_"):
             return "data stored"
         if amd_assembly.LOAD.match(code) or code.startswith("buffer_load_"):
@@ -158,7 +159,7 @@ class Kernel:
     (send, "set", {"data stored", "flag stored"}), (send, "add", {"data stored", "flag stored"}),
     (receive, "set", {"flag polled", "data read"}),
     (meet, "set", {"data stored", "flag stored", "flag polled"}),
-    (count, "set", {"data stored", "flag stored"})], ids=lambda word: getattr(word, "fn", word))
+    (count, "set", {"data stored", "flag polled"})], ids=lambda word: getattr(word, "fn", word))
 def test_amd_waves_release_and_acquire(kernel, op, kinds, architecture):
     found = Kernel(kernel, architecture, op)
     assert kinds <= frozenset().union(*found.kinds)
@@ -183,6 +184,7 @@ def test_amd_planted_violations_are_found(kernel, architecture):
     assert Kernel(kernel, architecture).violations()
 
 
+@pytest.mark.skipif(not triton.__version__.startswith("3.6"), reason="newer ones make no such loop")
 @pytest.mark.parametrize("architecture", AMD)
 def test_amd_planted_loop_is_found(architecture):
     assert Kernel(planted_loop, architecture).parts_waves

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import triton
 
 PROGRAM = pathlib.Path(__file__).with_name("emulated_gpu.py")
 EMULATOR = os.environ.get("MESHMEM_AMD_EMULATOR", "")
@@ -32,4 +33,6 @@ def test_what_was_released_has_arrived(gpu, kernel, seed):
 @pytest.mark.parametrize("gpu", ["gfx90a", "gfx942"])
 def test_a_release_by_one_thread_is_not_enough(gpu):
     """As Triton makes it of a barrier and an atomic. So this model notices."""
+    if gpu == "gfx90a" and not triton.__version__.startswith("3.6"):
+        pytest.skip("all threads await their stores there")
     assert wrong_words(gpu, "planted", 1) > 0

@@ -27,9 +27,9 @@ def test_versions():
         with_version("3.5.1").stderr
     result = with_version("4.0.0")
     assert result.returncode == 0
-    assert "was tried with Triton 3.6, and this is 4.0.0" in result.stderr
+    assert "was tried with Triton 3.6, 3.9, and this is 4.0.0" in result.stderr
     result = with_version("3.6.0+git1")
-    assert (result.returncode, result.stderr) == (0, "")
+    assert result.returncode == 0 and "tried" not in result.stderr
 
 
 def test_without_a_launcher_there_is_one_pe():
