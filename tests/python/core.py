@@ -88,8 +88,10 @@ def commands_of(page):
             yield programs, command, shown.splitlines()
 
 
-def check_page():
-    """Times and speeds differ from run to run, and so does the order of PEs' lines. The last digits
+def check_page(page=PAGE):
+    """Runs the commands of a page, and compares what they print.
+
+    Times and speeds differ from run to run, and so does the order of PEs' lines. The last digits
     of what was learnt differ between processors."""
     def plain(lines):
         changing = r"\d+\.\d+(?= s\b| images\b| %)|(?<=loss 0\.\d)\d+"
@@ -97,23 +99,25 @@ def check_page():
                       for line in lines if not line.startswith("oshrun:"))
 
     n_run = 0
-    for programs, command, shown in commands_of(PAGE.read_text(encoding="utf-8")):
+    for programs, command, shown in commands_of(page.read_text(encoding="utf-8")):
         words = shlex.split(command)
         if "pip" in words:
             continue
+        variables = dict(word.split("=") for word in words if re.match(r"[A-Z_]+=", word))
+        words = words[len(variables):]
         for name, text in programs.items():
             (FOLDER / name).write_text(text, encoding="utf-8")
         ended = subprocess.run(words, cwd=PROJECT if "python/" in command else FOLDER,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               timeout=100, env=ENVIRONMENT)
+                               timeout=100, env={**ENVIRONMENT, **variables})
         is_failure = any("ends the job" in line for line in shown)
         if plain(ended.stdout.splitlines()) != plain(shown) or bool(ended.returncode) != is_failure:
-            sys.exit(f"core.py: docs/python.md: {command}\nended with {ended.returncode} and "
+            sys.exit(f"core.py: {page.name}: {command}\nended with {ended.returncode} and "
                      f"printed\n{ended.stdout}\nand not\n" + "\n".join(shown))
         n_run += 1
     if n_run < 3:
-        sys.exit("core.py: docs/python.md: hardly a command was found")
-    print(f"core.py: docs/python.md: {n_run} commands print what the page shows")
+        sys.exit(f"core.py: {page.name}: hardly a command was found")
+    print(f"core.py: {page.name}: {n_run} commands print what the page shows")
 
 
 def main():
@@ -121,6 +125,7 @@ def main():
     examples = (PROJECT / "python/examples").glob("*.py")
     checked = [PACKAGE / "meshmem", *sorted(path for path in examples if "ddp" not in path.name)]
     mypy = subprocess.Popen([PYTHON, "-m", "mypy", "--strict", "--cache-dir", FOLDER / "mypy",
+                             "--config-file", PROJECT / "python/pyproject.toml",
                              "--exclude", "meshmem/torch/", *checked],  # pytorch.py checks those
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env={**ENVIRONMENT, "MYPYPATH": str(PACKAGE), "PYTHONPATH": ""})

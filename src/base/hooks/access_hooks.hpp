@@ -37,6 +37,8 @@ struct AccessHooks {
   void (*end_strand)(const void* object);
   // The memory was freed, or is new.
   void (*forget)(void* begin, std::size_t bytes);
+  // Names a caller that is no address of code. An interpreter's callers are its program's lines.
+  void (*name_caller)(const void* caller, const char* name);
 };
 
 // nullptr: no hooks from now on.

@@ -253,6 +253,12 @@ void forget(void* begin, std::size_t bytes) {
     forget_noted(reinterpret_cast<std::uintptr_t>(begin), bytes);
 }
 
+void name(const void* caller, const char* text) {
+  if (must_stay_out()) return;
+  const Entered entered;
+  name_caller(caller, text);
+}
+
 constexpr AccessHooks kHooks{.note = note,
                              .saw = saw,
                              .change_parallel = change_parallel,
@@ -260,7 +266,8 @@ constexpr AccessHooks kHooks{.note = note,
                              .acquire = acquire_from,
                              .begin_strand = begin_strand,
                              .end_strand = end_strand,
-                             .forget = forget};
+                             .forget = forget,
+                             .name_caller = name};
 
 constinit SetAccessHooks set_hooks = nullptr;
 

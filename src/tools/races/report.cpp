@@ -19,6 +19,7 @@ namespace {
 
 // Lives for ever: a destructor of the program may finalize.
 auto& sites = *new std::map<std::pair<const void*, unsigned>, std::uint32_t>;
+auto& names = *new std::map<const void*, std::string>;  // of callers that are no code
 
 void keep_recent_site(const void* caller, bool stores, std::uint64_t site) {
   const std::uint64_t place = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
@@ -28,7 +29,9 @@ void keep_recent_site(const void* caller, bool stores, std::uint64_t site) {
 
 void describe(Site& site, const TraceJob& job, const Place& place) {
   site.routine = place.routine;
-  const std::string text = job.return_address_text(place.caller);
+  const auto named = names.find(place.caller);
+  const std::string text =
+      named == names.end() ? job.return_address_text(place.caller) : named->second;
   site.place[text.copy(site.place, sizeof site.place - 1)] = '\0';
 }
 
@@ -92,6 +95,8 @@ std::string_view hint(const Race& race) {
 std::uint32_t number_of(AccessKind kind) {
   return tracing::kRoutines + static_cast<std::uint32_t>(kind);
 }
+
+void name_caller(const void* caller, const char* name) { names.try_emplace(caller, name); }
 
 std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place) {
   const bool stores = place.routine == number_of(AccessKind::store);

@@ -22,6 +22,8 @@ struct Place {
 };
 // As that of a routine.
 std::uint32_t number_of(AccessKind kind);
+// Names a caller that is no address of code, for good.
+void name_caller(const void* caller, const char* name);
 
 // The sites of the program's loads and stores that were looked up last, to be read without a lock.
 // A word has the caller's 48 bits, whether it stores, and the site.

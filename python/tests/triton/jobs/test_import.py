@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an import says where Triton is missing, too old or new, and a kernel that waits in vain."""
+import os
+import subprocess
+import sys
+
+
+def run(program, **environment):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=100, env={**os.environ, "TRITON_INTERPRET": "1", **environment})
+
+
+def with_version(version):
+    return run(f"import triton\ntriton.__version__ = '{version}'\nimport meshmem.triton")
+
+
+def test_without_triton_one_line_says_so():
+    result = run("import sys\nsys.modules['triton'] = None\nimport meshmem.triton")
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == ("ImportError: meshmem.triton needs the package "
+                                              "triton: pip install triton"), result
+    assert result.stderr.count("Traceback") == 1, result
+
+
+def test_versions():
+    assert "ImportError: meshmem.triton needs Triton 3.6 or later, and this is 3.5.1" in \
+        with_version("3.5.1").stderr
+    result = with_version("4.0.0")
+    assert result.returncode == 0
+    assert "was tried with Triton 3.6, 3.9, and this is 4.0.0" in result.stderr
+    result = with_version("3.6.0+git1")
+    assert result.returncode == 0 and "tried" not in result.stderr
+
+
+def test_without_a_launcher_there_is_one_pe():
+    result = run("import meshmem.triton as mt\nctx = mt.context(4096)\n"
+                 "print(ctx.get_rank(), ctx.get_num_ranks(), ctx.zeros(2).numpy())")
+    assert (result.returncode, result.stdout) == (0, "0 1 [0. 0.]\n"), result
+
+
+def test_a_wait_in_vain_ends(tmp_path):
+    program = tmp_path / "prog.py"
+    program.write_text("""
+import meshmem.triton as mt, triton, triton.language as tl
+@triton.jit
+def waits(flag):
+    mt.wait(flag, 1)
+waits[(1,)](mt.context(4096).zeros(1, dtype="int32"))
+""")
+    result = run(f"exec(compile(open({str(program)!r}).read(), {str(program)!r}, 'exec'))",
+                 MESHMEM_TIMEOUT="1")
+    assert result.returncode == 1
+    assert "flag: not as waited for within 1 s; the limit is MESHMEM_TIMEOUT" in result.stderr

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions that an interpreter calls which executes a program's loads and stores. Such an
+// access has no place in compiled code. Invariant: a place is a text that stays where it is, as in
+// "kernel at prog.py:12". Called by the Python package while Triton interprets kernels.
+#include "tools/accesses/hooks.hpp"
+
+using meshmem::AccessHooks;
+using meshmem::AccessKind;
+
+// Before an access. kind: one of AccessKind.
+VISIBLE void meshmem_note_access(const void* address, std::size_t bytes, int kind,
+                                 const char* place) {
+  meshmem::accesses::call_hook(&AccessHooks::name_caller, static_cast<const void*>(place), place);
+  meshmem::accesses::note(address, bytes, static_cast<AccessKind>(kind), place);
+}
+
+// After an atomic load, and after an atomic that loads and stores.
+VISIBLE void meshmem_note_seen(const void* address, std::size_t bytes) {
+  meshmem::accesses::saw(address, bytes);
+}
