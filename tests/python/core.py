@@ -8,7 +8,6 @@ core.py PROJECT_FOLDER BUILD_FOLDER CXX   the environment with NumPy is beside B
 
 Ends with 77 and a reason without Python's venv or headers, or if PyPI cannot be reached.
 """
-import fcntl
 import os
 import pathlib
 import re
@@ -21,8 +20,8 @@ import time
 
 PROJECT, BUILD = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 CXX = sys.argv[3]
-sys.path.insert(0, str(PROJECT / "docs/site"))
-import make_site  # noqa: E402
+sys.path.insert(0, str(PROJECT / "python"))
+import make_wheel  # noqa: E402
 
 VENV = BUILD.parent / "python_venv"
 PYTHON = VENV.resolve() / "bin/python"
@@ -51,11 +50,8 @@ def run(what, words, **options):
 
 def install():
     if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
-        make_site.skip("Python's headers are missing (package python3-dev)")
-    # Other build folders share the environment.
-    with open(VENV.with_suffix(".lock"), "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        make_site.make_environment(VENV, PROJECT / "python/tests/requirements.txt")
+        make_wheel.make_site.skip("Python's headers are missing (package python3-dev)")
+    make_wheel.make_environment(VENV)
     shutil.rmtree(PACKAGE, ignore_errors=True)
     settings = {"build-dir": FOLDER / "build", "cmake.define.MESHMEM_BUILD_FOLDER": BUILD}
     run("pip install ./python",
