@@ -9,7 +9,7 @@
 
 #include <cstdlib>
 
-#include "array.hpp"
+#include "context.hpp"
 
 namespace meshmem::python {
 namespace {
@@ -161,4 +161,5 @@ NB_MODULE(_core, module) {
   bind_contexts(module);
   bind_arrays(module);
   bind_teams(module);
+  bind_locks(module);
 }

@@ -90,5 +90,6 @@ void bind_one_sided(nb::class_<struct Array>& array);
 void bind_waits(nb::class_<struct Array>& array);
 void bind_contexts(nb::module_& module);
 void bind_teams(nb::module_& module);
+void bind_locks(nb::module_& module);
 
 }  // namespace meshmem::python

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "array.hpp"
+#include "context.hpp"
 
 namespace meshmem::python {
 namespace {
