@@ -21,14 +21,8 @@ void find_near_pes(const void* symmetric) {
   for (int pe = 0; pe < job.n_pes; ++pe) job.is_near[pe] = shmem_ptr(symmetric, pe) != nullptr;
 }
 
-// `sample` is a NumPy array of the dtype.
-Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is_cleared,
-                std::size_t alignment, long hints) {
-  require_active();
-  if (alignment & (alignment - 1)) fail(PyExc_ValueError, "align: not a power of two");
-  if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
-    fail(PyExc_ValueError, "hints: neither MALLOC_ATOMICS_REMOTE nor MALLOC_SIGNAL_REMOTE");
-  Layout layout = layout_of(Buffer(sample, "dtype", false).view());
+// Sets the shape, and strides without gaps. Returns the number of bytes.
+std::size_t set_shape(Layout& layout, const std::vector<Py_ssize_t>& shape) {
   layout.shape = shape;
   layout.strides.resize(shape.size());
   std::size_t bytes = layout.itemsize;
@@ -39,6 +33,23 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is
       fail(PyExc_ValueError, "shape: too large: " + text_of(shape));
     bytes *= shape[i];
   }
+  return bytes;
+}
+
+[[noreturn]] void fail_for_room(std::size_t bytes) {
+  fail(PyExc_MemoryError, "shape: no " + std::to_string(bytes) +
+                              " bytes are left in the symmetric heap (SHMEM_SYMMETRIC_SIZE)");
+}
+
+// `sample` is a NumPy array of the dtype.
+Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is_cleared,
+                std::size_t alignment, long hints) {
+  require_active();
+  if (alignment & (alignment - 1)) fail(PyExc_ValueError, "align: not a power of two");
+  if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
+    fail(PyExc_ValueError, "hints: neither MALLOC_ATOMICS_REMOTE nor MALLOC_SIGNAL_REMOTE");
+  Layout layout = layout_of(Buffer(sample, "dtype", false).view());
+  const std::size_t bytes = set_shape(layout, shape);
   void* data;
   {
     const Unlocked unlocked;
@@ -48,10 +59,7 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is
     if (data && is_cleared) std::memset(data, 0, at_least);
     if (is_cleared) shmem_barrier_all();
   }
-  if (!data) {
-    fail(PyExc_MemoryError, "shape: no " + std::to_string(bytes) +
-                                " bytes are left in the symmetric heap (SHMEM_SYMMETRIC_SIZE)");
-  }
+  if (!data) fail_for_room(bytes);
   if (job.is_near.empty()) find_near_pes(data);
   const Code code = code_of_format(layout.format);
   auto* memory = static_cast<char*>(data);
@@ -59,7 +67,8 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is
                    std::move(layout), sample.attr("dtype"), code};
 }
 
-void free_allocation(Array& array) {
+// Ends the array's use of its allocation and returns its memory.
+void* take_memory(Array& array) {
   require_active();
   array.require_usable("array");
   if (!array.is_whole) fail(PyExc_ValueError, "array: a view; free the array that it belongs to");
@@ -71,9 +80,30 @@ void free_allocation(Array& array) {
     fail(PyExc_BufferError,
          "array: " + std::to_string(n) + " NumPy arrays or memoryviews of it are still in use");
   }
-  void* const data = std::exchange(array.allocation->data, nullptr);
+  return std::exchange(array.allocation->data, nullptr);
+}
+
+void free_allocation(Array& array) {
+  void* const data = take_memory(array);
   const Unlocked unlocked;
   shmem_free(data);
+}
+
+Array* reallocate(Array& array, const std::vector<Py_ssize_t>& shape) {
+  Layout layout = array.layout;
+  const std::size_t bytes = set_shape(layout, shape);
+  char* const before = static_cast<char*>(take_memory(array));
+  char* data;
+  {
+    const Unlocked unlocked;
+    data = static_cast<char*>(shmem_realloc(before, std::max<std::size_t>(bytes, 1)));
+  }
+  if (!data) {
+    array.allocation->data = before;
+    fail_for_room(bytes);
+  }
+  return new Array{std::make_shared<Allocation>(Allocation{data, bytes}), data, std::move(layout),
+                   array.dtype, array.code};
 }
 
 Array* view(nb::handle self, nb::handle key) {
@@ -149,6 +179,7 @@ void bind_arrays(nb::module_& module) {
                           "only that part. Only free() releases the memory.");
   module.def("allocate", &allocate, nb::arg("shape"), nb::arg("sample"), nb::arg("is_cleared"),
              nb::arg("align"), nb::arg("hints"));
+  module.def("reallocate", &reallocate, nb::arg("array"), nb::arg("shape"));
   array.def("free", &free_allocation,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
             "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "

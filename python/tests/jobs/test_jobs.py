@@ -126,6 +126,23 @@ def test_no_call_before_init():
     assert result.stderr.endswith("RuntimeError: meshmem: call meshmem.init() first\n"), result
 
 
+def test_a_wrong_start_by_a_unique_id():
+    result = run([sys.executable, "-c", textwrap.dedent("""
+        import meshmem
+        unique_id = meshmem.unique_id()
+        for arguments in ({"rank": 0}, {"rank": 0, "n_pes": 1, "unique_id": b""},
+                          {"rank": 1, "n_pes": 1, "unique_id": unique_id}):
+            try:
+                meshmem.init(**arguments)
+            except (RuntimeError, TypeError, ValueError) as error:
+                print(type(error).__name__, meshmem.is_initialized())
+        meshmem.init(rank=0, n_pes=1, unique_id=unique_id)
+        print(meshmem.my_pe(), meshmem.n_pes())
+    """)])
+    assert result.stdout.splitlines() == ["TypeError False", "ValueError False",
+                                          "RuntimeError False", "0 1"], result
+
+
 @pytest.mark.parametrize("wait", ["wait_until", "signal_wait_until"])
 def test_interrupt_in_a_wait(wait):
     """One PE, which a terminal's Ctrl-C reaches at once; oshrun ends its PEs by SIGTERM."""

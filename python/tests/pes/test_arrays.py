@@ -149,6 +149,27 @@ def test_free_refuses_while_views_exist():
             use()
 
 
+def test_realloc_ends_the_array_and_its_views():
+    array = meshmem.full(4, 5.0)
+    part = array[1:]
+    view = array.local
+    with pytest.raises(BufferError, match="^array: 1 "):
+        meshmem.realloc(array, 8)
+    del view
+    with pytest.raises(MemoryError, match="^shape: no "):
+        meshmem.realloc(array, 2**40)
+    assert part.local.sum() == 15
+    longer = meshmem.realloc(array, (2, 4))
+    assert longer.local[0].tolist() == [5.0] * 4
+    for call in (lambda: array.local, part.free, lambda: part.g(0),
+                 lambda: meshmem.realloc(array, 1)):
+        with pytest.raises((ValueError, BufferError), match="^array: it was freed"):
+            call()
+    with pytest.raises(ValueError, match="^array: a view"):
+        meshmem.realloc(longer[0], 1)
+    longer.free()
+
+
 def test_a_caught_exception_holds_views():
     array = meshmem.zeros(3)
 
