@@ -2,8 +2,6 @@
 //
 // Symmetric arrays: allocation (OpenSHMEM 1.6, 9.3), views, and what they ask before a call.
 // Invariant: the arrays that share an allocation see its end.
-#include "array.hpp"
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "array.hpp"
 #include "context.hpp"
 
 namespace meshmem::python {
@@ -121,13 +120,14 @@ Array* view(nb::handle self, nb::handle key) {
   }
   const nb::object chosen = as_numpy(self)[all];
   const Buffer buffer(chosen, "key", false);
-  const char* begin = array.allocation->data;
-  if (buffer.data() < begin || buffer.data() > begin + array.allocation->bytes)
-    fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
   Layout layout = layout_of(buffer.view());
+  char* const begin = array.allocation->data;
+  char* const data = layout.size() == 0 ? begin : buffer.data();  // NumPy's may lie anywhere
+  if (data < begin || data > begin + array.allocation->bytes)
+    fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
   layout.format = array.layout.format;  // NumPy's for a struct depends on the strides
-  return new Array{array.allocation, buffer.data(), std::move(layout), array.dtype,
-                   array.code,       false,         array.is_symmetric};
+  return new Array{array.allocation, data,  std::move(layout), array.dtype,
+                   array.code,       false, array.is_symmetric};
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ void bind_arrays(nb::module_& module) {
   bind_with(array, [](Array& self, bool is_error) {
     if (!is_error && self.allocation->is_there()) free_allocation(self);
   });
-  array.def("__getitem__", &view, nb::arg("key"),
+  array.def("__getitem__", &view, nb::arg("key").none(),
             "A view of a part, by NumPy's basic indexing. Of one element it has no dimension.");
   array.def(
       "__setitem__",
@@ -195,7 +195,8 @@ void bind_arrays(nb::module_& module) {
         nb::cast<const Array&>(self).require_usable("array");
         as_numpy(self)[key] = value;
       },
-      nb::arg("key"), nb::arg("value"), "Sets a part of this PE's own array, as NumPy does.");
+      nb::arg("key").none(), nb::arg("value"),
+      "Sets a part of this PE's own array, as NumPy does.");
   array.def("__len__", [](const Array& self) {
     if (self.layout.shape.empty()) fail(PyExc_TypeError, "array: it has no dimension");
     return self.layout.shape[0];

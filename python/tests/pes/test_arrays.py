@@ -79,6 +79,11 @@ def test_views(make, me, right):
         array[4]
 
 
+def test_views_of_empty_arrays_and_new_dimensions(make):
+    assert make((0, 2, 3))[:, 1, 2].shape == (0,)
+    assert make(3)[None].shape == (1, 3) and make(())[None].shape == (1,)
+
+
 def test_ptr(make, me, right, left):
     array = make(2, int)
     there = array.ptr(right)
