@@ -58,8 +58,12 @@ def _numbers(shape: Shape) -> Sequence[int]:
         return list(typing.cast(Sequence[int], shape))
 
 
-def _allocate(shape: Shape, dtype: DTypeLike, is_cleared: bool, align: int, hints: int) -> Array:
-    return _core.allocate(_numbers(shape), _sample(dtype), is_cleared, align, hints)
+def _allocate(shape: Shape, dtype: DTypeLike, is_cleared: bool, align: int, hints: int,
+              device: str) -> Array:
+    if device not in ("cpu", "gpu"):
+        raise ValueError(f"device: {device!r} is neither 'cpu' nor 'gpu'")
+    return _core.allocate(_numbers(shape), _sample(dtype), is_cleared, align, hints,
+                          device == "gpu")
 
 
 def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
@@ -76,26 +80,29 @@ def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
     return sample
 
 
-def zeros(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:
+def zeros(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0,
+          device: str = "cpu") -> Array:
     """A symmetric array of zeros (9.3, shmem_calloc). Collective, with the same arguments.
 
     align: a power of two, in bytes. hints: MALLOC_ATOMICS_REMOTE, MALLOC_SIGNAL_REMOTE or both.
-    Raises MemoryError on all PEs if the heap is full.
+    device: "cpu", or "gpu" for the memory of each PE's GPU. Raises MemoryError on all PEs if the
+    heap is full, or if a PE has no GPU.
     """
-    return _allocate(shape, dtype, True, align, hints)
+    return _allocate(shape, dtype, True, align, hints, device)
 
 
-def empty(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:
+def empty(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0,
+          device: str = "cpu") -> Array:
     """As zeros, but the values are anything (9.3, shmem_align, shmem_malloc_with_hints)."""
-    return _allocate(shape, dtype, False, align, hints)
+    return _allocate(shape, dtype, False, align, hints, device)
 
 
 def full(shape: Shape, value: typing.Any, dtype: typing.Optional[DTypeLike] = None, *,
-         align: int = 0, hints: int = 0) -> Array:
+         align: int = 0, hints: int = 0, device: str = "cpu") -> Array:
     """As zeros, but all elements are value. Without dtype, NumPy's for the value."""
     array = empty(shape, np.asarray(value).dtype if dtype is None else dtype, align=align,
-                  hints=hints)
-    array.local[...] = value
+                  hints=hints, device=device)
+    array.put(my_pe(), np.full(array.shape, value, array.dtype))
     barrier_all()
     return array
 

@@ -2,6 +2,8 @@
 //
 // Symmetric arrays: allocation (OpenSHMEM 1.6, 9.3), views, and what they ask before a call.
 // Invariant: the arrays that share an allocation see its end.
+#include "array.hpp"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,7 +11,6 @@
 #include <cstring>
 #include <limits>
 
-#include "array.hpp"
 #include "context.hpp"
 
 namespace meshmem::python {
@@ -35,34 +36,47 @@ std::size_t set_shape(Layout& layout, const std::vector<Py_ssize_t>& shape) {
   return bytes;
 }
 
-[[noreturn]] void fail_for_room(std::size_t bytes) {
-  fail(PyExc_MemoryError, "shape: no " + std::to_string(bytes) +
-                              " bytes are left in the symmetric heap (SHMEM_SYMMETRIC_SIZE)");
+[[noreturn]] void fail_for_room(std::size_t bytes, bool is_on_device) {
+  fail(PyExc_MemoryError,
+       "shape: no " + std::to_string(bytes) + " bytes are left in the " +
+           (is_on_device ? "device heap (MESHMEM_DEVICE_HEAP_SIZE), or a PE has no device"
+                         : "symmetric heap (SHMEM_SYMMETRIC_SIZE)"));
+}
+
+void clear(char* data, std::size_t bytes, const Device& device) {
+  if (device.is_host()) {
+    std::memset(data, 0, bytes);
+    return;
+  }
+  static const std::vector<char> zeros(1 << 20);
+  for (std::size_t at = 0; at < bytes; at += zeros.size())
+    shmem_putmem(data + at, zeros.data(), std::min(zeros.size(), bytes - at), job.my_pe);
 }
 
 // `sample` is a NumPy array of the dtype.
 Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is_cleared,
-                std::size_t alignment, long hints) {
+                std::size_t alignment, long hints, bool is_on_device) {
   require_active();
   if (alignment & (alignment - 1)) fail(PyExc_ValueError, "align: not a power of two");
   if (hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
     fail(PyExc_ValueError, "hints: neither MALLOC_ATOMICS_REMOTE nor MALLOC_SIGNAL_REMOTE");
   Layout layout = layout_of(Buffer(sample, "dtype", false).view());
   const std::size_t bytes = set_shape(layout, shape);
-  void* data;
+  char* data;
+  Device device;
   {
     const Unlocked unlocked;
-    const std::size_t at_least = std::max<std::size_t>(bytes, 1);
-    data = shmemx_align_with_hints(std::max<std::size_t>(alignment, 64), at_least,
-                                   hints | SHMEMX_MALLOC_HOST);
-    if (data && is_cleared) std::memset(data, 0, at_least);
+    data = static_cast<char*>(shmemx_align_with_hints(
+        std::max<std::size_t>(alignment, 64), std::max<std::size_t>(bytes, 1),
+        hints | (is_on_device ? SHMEMX_MALLOC_DEVICE : SHMEMX_MALLOC_HOST)));
+    if (data && is_on_device) device = device_of(data);
+    if (data && is_cleared) clear(data, bytes, device);
     if (is_cleared) shmem_barrier_all();
   }
-  if (!data) fail_for_room(bytes);
+  if (!data) fail_for_room(bytes, is_on_device);
   if (job.is_near.empty()) find_near_pes(data);
   const Code code = code_of_format(layout.format);
-  auto* memory = static_cast<char*>(data);
-  return new Array{std::make_shared<Allocation>(Allocation{memory, bytes}), memory,
+  return new Array{std::make_shared<Allocation>(Allocation{data, bytes, device}), data,
                    std::move(layout), sample.attr("dtype"), code};
 }
 
@@ -99,10 +113,10 @@ Array* reallocate(Array& array, const std::vector<Py_ssize_t>& shape) {
   }
   if (!data) {
     array.allocation->data = before;
-    fail_for_room(bytes);
+    fail_for_room(bytes, !array.allocation->device.is_host());
   }
-  return new Array{std::make_shared<Allocation>(Allocation{data, bytes}), data, std::move(layout),
-                   array.dtype, array.code};
+  return new Array{std::make_shared<Allocation>(Allocation{data, bytes, array.allocation->device}),
+                   data, std::move(layout), array.dtype, array.code};
 }
 
 Array* view(nb::handle self, nb::handle key) {
@@ -118,6 +132,7 @@ Array* view(nb::handle self, nb::handle key) {
         nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
     all = first + nb::make_tuple(nb::ellipsis());
   }
+  const LooksAtLayout looks;
   const nb::object chosen = as_numpy(self)[all];
   const Buffer buffer(chosen, "key", false);
   Layout layout = layout_of(buffer.view());
@@ -143,6 +158,11 @@ void Array::require_contiguous(const char* name) const {
   require_usable(name);
   if (!layout.is_contiguous()) fail(PyExc_ValueError, std::string(name) + ": not contiguous");
 }
+void Array::require_host(const char* name) const {
+  if (allocation->device.is_host()) return;
+  fail(PyExc_TypeError,
+       std::string(name) + ": in a GPU's memory; get(pe) copies it, and torch and CuPy share it");
+}
 char* Array::element(std::size_t index, const char* name) const {
   require_contiguous(name);
   if (index >= layout.size()) {
@@ -151,19 +171,19 @@ char* Array::element(std::size_t index, const char* name) const {
   }
   return data + index * layout.itemsize;
 }
-Function Array::routine(Op op, const char* name) const {
-  if (const auto function = find(op, code)) return function;
+Function Array::routine(Op op, const char* name, On on) const {
+  if (const auto function = find(op, code, on)) return function;
   fail(PyExc_TypeError,
        std::string(name) + ": OpenSHMEM has no such routine for dtype " + nb::str(dtype).c_str());
 }
 
-Mover mover(Op op, const Array& array, std::size_t n, const char* name) {
+Mover mover(Op op, const Array& array, std::size_t n, const char* name, On on) {
   const auto itemsize = static_cast<std::size_t>(array.layout.itemsize);
-  if (const auto function = find(op, array.code)) return {function, n};
+  if (const auto function = find(op, array.code, on)) return {function, n};
   for (const auto code : {Code::uint8, Code::uint16, Code::uint32, Code::uint64, Code::bits128})
     if (itemsize == (code == Code::bits128 ? 16U : 1U << (int(code) - int(Code::uint8))))
-      if (const auto function = find(op, code)) return {function, n};
-  if (const auto function = find(op, Code::bytes); function && op != Op::alltoalls)
+      if (const auto function = find(op, code, on)) return {function, n};
+  if (const auto function = find(op, Code::bytes, on); function && op != Op::alltoalls)
     return {function, n * itemsize};
   fail(PyExc_TypeError, std::string(name) + ": elements of " + std::to_string(itemsize) +
                             " bytes cannot be moved so (dtype " + nb::str(array.dtype).c_str() +
@@ -178,7 +198,7 @@ void bind_arrays(nb::module_& module) {
                           "array.local share its memory. array[key] is a view, whose methods move "
                           "only that part. Only free() releases the memory.");
   module.def("allocate", &allocate, nb::arg("shape"), nb::arg("sample"), nb::arg("is_cleared"),
-             nb::arg("align"), nb::arg("hints"));
+             nb::arg("align"), nb::arg("hints"), nb::arg("is_on_device"));
   module.def("reallocate", &reallocate, nb::arg("array"), nb::arg("shape"));
   array.def("free", &free_allocation,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
@@ -192,7 +212,9 @@ void bind_arrays(nb::module_& module) {
   array.def(
       "__setitem__",
       [](nb::handle self, nb::handle key, nb::handle value) {
-        nb::cast<const Array&>(self).require_usable("array");
+        const auto& a = nb::cast<const Array&>(self);
+        a.require_usable("array");
+        a.require_host("array");
         as_numpy(self)[key] = value;
       },
       nb::arg("key").none(), nb::arg("value"),

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "buffer.hpp"
+#include "device.hpp"
 
 namespace meshmem::python {
 
@@ -16,6 +17,7 @@ namespace meshmem::python {
 struct Allocation {
   char* data;
   std::size_t bytes;
+  Device device;
   long n_exports = 0;  // NumPy arrays and memoryviews
   int made_in_init = job.n_inits;
 
@@ -34,9 +36,11 @@ struct Array {
   // These raise exceptions that begin with `name`.
   void require_usable(const char* name) const;
   void require_contiguous(const char* name) const;
+  // Raises an exception if the processor cannot load and store there.
+  void require_host(const char* name) const;
   char* element(std::size_t index, const char* name) const;
   // The routine for elements of this type.
-  Function routine(Op op, const char* name) const;
+  Function routine(Op op, const char* name, On on = On::call) const;
 };
 
 // The routine that moves elements as this array's, and the number of its elements in n of these.
@@ -44,13 +48,26 @@ struct Mover {
   Function function;
   std::size_t nelems;
 };
-Mover mover(Op op, const Array& array, std::size_t n, const char* name);
+Mover mover(Op op, const Array& array, std::size_t n, const char* name, On on = On::call);
 
 // Elements as objects of Python.
 Value value_of(nb::handle object, const Array& array, const char* name);
 nb::object object_of(const Value& value, const Array& array);
 int comparison(const std::string& text);
 nb::tuple shape_of(const Array& array);
+
+// While it lives, this thread's exports may be of device memory. Nobody may load or store there.
+class LooksAtLayout {
+ public:
+  LooksAtLayout() { ++n_; }
+  ~LooksAtLayout() { --n_; }
+  LooksAtLayout(const LooksAtLayout&) = delete;
+  LooksAtLayout& operator=(const LooksAtLayout&) = delete;
+  static bool is_here() { return n_ > 0; }
+
+ private:
+  inline static thread_local int n_ = 0;
+};
 
 // How other libraries use an array's memory.
 PyType_Slot* slots_of_export();

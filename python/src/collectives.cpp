@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "array.hpp"
+#include "stream.hpp"
 #include "team.hpp"
 
 namespace meshmem::python {
@@ -35,48 +35,66 @@ void require_pair(const Team& team, const Array& dest, const Array& source,
   if (!is_apart && dest.data != in_place) fail(PyExc_ValueError, "source: overlaps dest");
 }
 
+On on(const Stream& stream) { return stream ? On::stream : On::call; }
+
 template <class... Arguments>
-void run(Function function, const Team& team, const Array& dest, const Array& source,
-         Arguments... arguments) {
+void run(Function function, const Stream& stream, const Team& team, const Array& dest,
+         const Array& source, Arguments... arguments) {
   int status = 0;
+  void *const to = dest.data, *const from = source.data;
+  if (stream) {
+    require_reached(dest, "dest");
+    require_reached(source, "source");
+  }
   {
     const Unlocked unlocked;
-    call(function, &status, team.handle(), static_cast<void*>(dest.data),
-         static_cast<void*>(source.data), arguments...);
+    if (stream)
+      call(function, &status, team.handle(), to, from, arguments..., *stream);
+    else
+      call(function, &status, team.handle(), to, from, arguments...);
   }
   if (status) fail(PyExc_RuntimeError, "team: the collective failed");
 }
 
-void broadcast(const Team& team, const Array& dest, const Array& source, int root) {
+void broadcast(const Team& team, const Array& dest, const Array& source, int root,
+               nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
   require_pair(team, dest, source);
   require_pe(root, team.n_pes(), "root");
   require_room(dest.layout.size(), source.layout.size(), "dest");
-  const Mover mover = python::mover(Op::broadcast, source, source.layout.size(), "source");
-  run(mover.function, team, dest, source, mover.nelems, root);
+  const Mover mover =
+      python::mover(Op::broadcast, source, source.layout.size(), "source", on(stream));
+  run(mover.function, stream, team, dest, source, mover.nelems, root);
 }
 
-void collect(const Team& team, const Array& dest, const Array& source) {
+void collect(const Team& team, const Array& dest, const Array& source, nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
   require_pair(team, dest, source);
   if (dest.layout.size() < source.layout.size()) fail(PyExc_ValueError, "dest: too small");
-  const Mover mover = python::mover(Op::collect, source, source.layout.size(), "source");
-  run(mover.function, team, dest, source, mover.nelems);
+  const Mover mover =
+      python::mover(Op::collect, source, source.layout.size(), "source", on(stream));
+  run(mover.function, stream, team, dest, source, mover.nelems);
 }
 
-void fcollect(const Team& team, const Array& dest, const Array& source) {
+void fcollect(const Team& team, const Array& dest, const Array& source, nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
   require_pair(team, dest, source);
   require_room(dest.layout.size(), source.layout.size() * team.n_pes(), "dest");
-  const Mover mover = python::mover(Op::fcollect, source, source.layout.size(), "source");
-  run(mover.function, team, dest, source, mover.nelems);
+  const Mover mover =
+      python::mover(Op::fcollect, source, source.layout.size(), "source", on(stream));
+  run(mover.function, stream, team, dest, source, mover.nelems);
 }
 
-void alltoall(const Team& team, const Array& dest, const Array& source) {
+void alltoall(const Team& team, const Array& dest, const Array& source, nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
   require_pair(team, dest, source);
   const std::size_t n = team.n_pes();
   require_room(dest.layout.size(), source.layout.size(), "dest");
   if (source.layout.size() % n)
     fail(PyExc_ValueError, "source: its size is no multiple of " + std::to_string(n) + " PEs");
-  const Mover mover = python::mover(Op::alltoall, source, source.layout.size() / n, "source");
-  run(mover.function, team, dest, source, mover.nelems);
+  const Mover mover =
+      python::mover(Op::alltoall, source, source.layout.size() / n, "source", on(stream));
+  run(mover.function, stream, team, dest, source, mover.nelems);
 }
 
 void alltoalls(const Team& team, const Array& dest, const Array& source, ptrdiff_t dst,
@@ -91,7 +109,7 @@ void alltoalls(const Team& team, const Array& dest, const Array& source, ptrdiff
   require_fit(dest, dst, "dest");
   require_fit(source, sst, "source");
   const Mover mover = python::mover(Op::alltoalls, source, nelems, "source");
-  run(mover.function, team, dest, source, dst, sst, mover.nelems);
+  run(mover.function, std::nullopt, team, dest, source, dst, sst, mover.nelems);
 }
 
 // Counts and displacements of one side of alltoallv, in elements of the routine.
@@ -139,14 +157,15 @@ void alltoallv(const Team& team, const Array& dest, std::vector<std::size_t> des
   if (status) fail(PyExc_RuntimeError, "team: the collective failed");
 }
 
-void reduce(const Team& team, Op op, const Array& dest, const Array& source) {
+void reduce(const Team& team, Op op, const Array& dest, const Array& source, const Stream& stream) {
   require_pair(team, dest, source, source.data);
   require_room(dest.layout.size(), source.layout.size(), "dest");
-  run(source.routine(op, "source"), team, dest, source, source.layout.size());
+  run(source.routine(op, "source", on(stream)), stream, team, dest, source, source.layout.size());
 }
 
 void reduce_scatter(const Team& team, const Array& dest, const Array& source,
-                    const std::string& name) {
+                    const std::string& name, nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
   static const std::pair<const char*, Op> all[] = {
       {"sum", Op::sum_reduce_scatter},       {"prod", Op::prod_reduce_scatter},
       {"min", Op::min_reduce_scatter},       {"max", Op::max_reduce_scatter},
@@ -160,14 +179,15 @@ void reduce_scatter(const Team& team, const Array& dest, const Array& source,
         source.data + shmem_team_my_pe(team.handle()) * n * source.layout.itemsize;
     require_pair(team, dest, source, my_block);
     require_room(source.layout.size(), n * team.n_pes(), "source");
-    return run(source.routine(op, "source"), team, dest, source, n);
+    return run(source.routine(op, "source", on(stream)), stream, team, dest, source, n);
   }
   fail(PyExc_ValueError,
        "op: '" + name + "' is not one of sum prod min max avg bitwise_and bitwise_or bitwise_xor");
 }
 
 // Elements that are structs of a value and an index of the same size.
-void reduce_located(const Team& team, Op op, const Array& dest, const Array& source) {
+void reduce_located(const Team& team, Op op, const Array& dest, const Array& source,
+                    const Stream& stream) {
   require_pair(team, dest, source, source.data);
   require_room(dest.layout.size(), source.layout.size(), "dest");
   static const std::pair<const char*, Code> all[] = {
@@ -176,7 +196,7 @@ void reduce_located(const Team& team, Op op, const Array& dest, const Array& sou
       {"T{I:value:i:index:}", Code::uint32},  {"T{L:value:l:index:}", Code::uint64}};
   for (const auto& [format, code] : all)
     if (source.layout.format == format)
-      return run(find(op, code), team, dest, source, source.layout.size());
+      return run(find(op, code, on(stream)), stream, team, dest, source, source.layout.size());
   fail(PyExc_TypeError, "source: its dtype is not made by located_dtype()");
 }
 
@@ -185,23 +205,25 @@ void reduce_located(const Team& team, Op op, const Array& dest, const Array& sou
 void bind_collectives(nb::class_<Team>& team) {
   const auto dest = nb::arg("dest");
   const auto source = nb::arg("source");
+  const auto stream = nb::arg("stream") = nb::none();
   team.def(
       "sync",
-      [](const Team& t) {
+      [](const Team& t, nb::handle stream_object) {
         t.require_usable();
+        const Stream on = stream_of(stream_object);
         const Unlocked unlocked;
-        shmem_team_sync(t.handle());
+        on ? shmemx_team_sync_on_stream(t.handle(), *on) : shmem_team_sync(t.handle());
       },
-      "Waits for all PEs of the team, not for outstanding updates (9.10).");
-  team.def("broadcast", &broadcast, dest, source, nb::arg("root"),
+      nb::kw_only(), stream, "Waits for all PEs of the team, not for outstanding updates (9.10).");
+  team.def("broadcast", &broadcast, dest, source, nb::arg("root"), nb::kw_only(), stream,
            "Copies PE root's source to every dest of the same size (9.10). root counts in the "
            "team.");
-  team.def("collect", &collect, dest, source,
+  team.def("collect", &collect, dest, source, nb::kw_only(), stream,
            "Joins the sources, whose sizes may differ, in the order of the PEs (9.10). dest must "
            "have room for all of them, which only MESHMEM_CHECK=1 checks.");
-  team.def("fcollect", &fcollect, dest, source,
+  team.def("fcollect", &fcollect, dest, source, nb::kw_only(), stream,
            "Joins the sources, all of one size, in the order of the PEs (9.10).");
-  team.def("alltoall", &alltoall, dest, source,
+  team.def("alltoall", &alltoall, dest, source, nb::kw_only(), stream,
            "Block i of a source goes to PE i; there it is the block of the PE that it came from "
            "(9.10). A block is size / n_pes elements.");
   team.def("alltoalls", &alltoalls, dest, source, nb::arg("dst"), nb::arg("sst"), nb::arg("nelems"),
@@ -230,23 +252,26 @@ void bind_collectives(nb::class_<Team>& team) {
         {"avg", Op::avg_reduce, "The sums divided by the number of PEs (an extension)."}})
     team.def(
         row.name,
-        [op = row.op](const Team& t, const Array& d, const Array& s) { reduce(t, op, d, s); }, dest,
-        source,
+        [op = row.op](const Team& t, const Array& d, const Array& s, nb::handle on) {
+          reduce(t, op, d, s, stream_of(on));
+        },
+        dest, source, nb::kw_only(), stream,
         (std::string(row.text) + " dest has the size of source and may be source.").c_str());
-  team.def("reduce_scatter", &reduce_scatter, dest, source, nb::arg("op") = "sum",
+  team.def("reduce_scatter", &reduce_scatter, dest, source, nb::arg("op") = "sum", nb::kw_only(),
+           stream,
            nb::sig("def reduce_scatter(self, dest: Array, source: Array, op: typing.Literal['sum', "
                    "'prod', 'min', 'max', 'avg', 'bitwise_and', 'bitwise_or', 'bitwise_xor'] = "
-                   "'sum') -> None"),
+                   "'sum', *, stream: typing.Any = None) -> None"),
            "PE i's dest becomes the combination of the blocks i of all sources (an extension). "
            "dest may be that block of source.");
   for (const Row row : {Row{"maxloc", Op::maxloc_reduce, "The greatest values"},
                         {"minloc", Op::minloc_reduce, "The least values"}})
     team.def(
         row.name,
-        [op = row.op](const Team& t, const Array& d, const Array& s) {
-          reduce_located(t, op, d, s);
+        [op = row.op](const Team& t, const Array& d, const Array& s, nb::handle on) {
+          reduce_located(t, op, d, s, stream_of(on));
         },
-        dest, source,
+        dest, source, nb::kw_only(), stream,
         (std::string(row.text) + " with their indices (an extension). The dtype is of "
                                  "located_dtype(). Among equal values the least index wins.")
             .c_str());

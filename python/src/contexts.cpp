@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "context.hpp"
+#include "stream.hpp"
 #include "team.hpp"
 
 namespace meshmem::python {
@@ -121,7 +122,13 @@ void bind_contexts(nb::module_& module) {
       },
       "Ends the session (9.9).");
   module.def(
-      "quiet", [] { quiet(default_context); },
+      "quiet",
+      [](nb::handle stream_object) {
+        require_active();
+        const Stream stream = stream_of(stream_object);
+        stream ? shmemx_quiet_on_stream(*stream) : quiet(default_context);
+      },
+      nb::kw_only(), nb::arg("stream") = nb::none(),
       "Waits until all operations of the default context are done (9.12).");
   module.def(
       "fence", [] { fence(default_context); },

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "context.hpp"
+#include "stream.hpp"
 
 namespace meshmem::python {
 namespace {
@@ -158,20 +159,25 @@ void bind_job(nb::module_& module) {
   module.def("call_of_main_thread", [] { return call_of_main_thread.load(); });
   module.def(
       "barrier_all",
-      [] {
+      [](nb::handle stream_object) {
         require_active();
+        if (const Stream stream = stream_of(stream_object))
+          return shmemx_barrier_all_on_stream(*stream);
         const auto done = std::exchange(default_context.pending, {});
         const Unlocked unlocked;
         shmem_barrier_all();
       },
+      nb::kw_only(), nb::arg("stream") = nb::none(),
       "Waits for all PEs, and for the updates of all by the default context (9.10).");
   module.def(
       "sync_all",
-      [] {
+      [](nb::handle stream_object) {
         require_active();
+        const Stream stream = stream_of(stream_object);
         const Unlocked unlocked;
-        shmem_sync_all();
+        stream ? shmemx_sync_all_on_stream(*stream) : shmem_sync_all();
       },
+      nb::kw_only(), nb::arg("stream") = nb::none(),
       "Waits for all PEs, not for outstanding updates (9.10).");
 }
 

@@ -87,6 +87,7 @@ void bind_with(nb::class_<T>& type, End end) {
 void bind_job(nb::module_& module);
 void bind_arrays(nb::module_& module);
 void bind_one_sided(nb::class_<struct Array>& array);
+void bind_atomics(nb::class_<struct Array>& array);
 void bind_waits(nb::class_<struct Array>& array);
 void bind_contexts(nb::module_& module);
 void bind_teams(nb::module_& module);

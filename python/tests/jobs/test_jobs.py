@@ -257,3 +257,36 @@ def test_a_wait_has_a_row_in_the_table():
     result = run(command(2, "meshmem.zeros(1, int).wait_until('==', 1)"),
                  env={"MESHMEM_TIMEOUT": "1"})
     assert result.returncode and re.search("shmem_\\w*wait_until", result.stderr), result
+
+
+def test_arrays_in_a_gpus_memory(tmp_path):
+    """A stand-in for CUDA's driver says that all memory is that of GPU 1."""
+    driver = tmp_path / "driver.cpp"
+    driver.write_text('extern "C" int cuPointerGetAttribute(int* value, int attribute, const void*)'
+                      "{ *value = 1; return attribute != 9; }\n")
+    subprocess.run([os.environ.get("CXX", "c++"), "-shared", "-fPIC", driver, "-o",
+                    tmp_path / "libcuda.so", "-Wl,-soname,libcuda.so.1"], check=True)
+    result = run(command(2, f"""
+        import ctypes, gc
+        ctypes.CDLL("{tmp_path}/libcuda.so")
+        array = meshmem.full((2, 3), me, "f4", device="gpu")
+        array[1].put(1 - me, np.arange(3, dtype="f4"))
+        meshmem.barrier_all()
+        column = array[:, 1]
+        interface = column.__cuda_array_interface__
+        print(array.get(me).tolist(), column.__dlpack_device__(), interface["typestr"],
+              interface["shape"], interface["strides"])
+        capsule = column.__dlpack__()
+        for use in (lambda: array.local, lambda: np.asarray(array), lambda: memoryview(array),
+                    lambda: array.__array_interface__, array.free,
+                    lambda: array.put(0, np.zeros((2, 3), "f4"), stream=0)):
+            try:
+                print("no error", use())
+            except (TypeError, AttributeError, BufferError):
+                pass
+        del capsule
+        array.free()
+    """))
+    assert result.returncode == 0, result
+    assert sorted(result.stdout.splitlines()) == [
+        f"[[{pe}.0, {pe}.0, {pe}.0], [0.0, 1.0, 2.0]] (2, 1) <f4 (2,) (12,)" for pe in range(2)]
