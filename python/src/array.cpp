@@ -76,8 +76,8 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is
   if (!data) fail_for_room(bytes, is_on_device);
   if (job.is_near.empty()) find_near_pes(data);
   const Code code = code_of_format(layout.format);
-  return new Array{std::make_shared<Allocation>(Allocation{data, bytes, device}), data,
-                   std::move(layout), sample.attr("dtype"), code};
+  return new Array{std::make_shared<Allocation>(data, bytes, device), data, std::move(layout),
+                   sample.attr("dtype"), code};
 }
 
 // Ends the array's use of its allocation and returns its memory.
@@ -115,8 +115,8 @@ Array* reallocate(Array& array, const std::vector<Py_ssize_t>& shape) {
     array.allocation->data = before;
     fail_for_room(bytes, !array.allocation->device.is_host());
   }
-  return new Array{std::make_shared<Allocation>(Allocation{data, bytes, array.allocation->device}),
-                   data, std::move(layout), array.dtype, array.code};
+  return new Array{std::make_shared<Allocation>(data, bytes, array.allocation->device), data,
+                   std::move(layout), array.dtype, array.code};
 }
 
 Array* view(nb::handle self, nb::handle key) {

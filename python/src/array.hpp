@@ -5,6 +5,7 @@
 // Python's garbage collector frees none, since shmem_free is collective.
 // Used by all bindings.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -15,10 +16,13 @@ namespace meshmem::python {
 
 // An allocation, which its views share.
 struct Allocation {
+  Allocation(char* memory, std::size_t size, Device where)
+      : data(memory), bytes(size), device(where) {}
+
   char* data;
   std::size_t bytes;
   Device device;
-  long n_exports = 0;  // NumPy arrays and memoryviews
+  std::atomic<long> n_exports = 0;  // NumPy arrays and memoryviews
   int made_in_init = job.n_inits;
 
   bool is_there() const { return data && made_in_init == job.n_inits; }

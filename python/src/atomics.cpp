@@ -41,7 +41,7 @@ struct Atomic {
       call(function, nullptr, context.handle, static_cast<void*>(buffer.data()), address, values...,
            pe);
     }
-    context.pending.push_back(std::move(buffer));
+    context.pending.add(std::move(buffer));
   }
 
   const Array& array;

@@ -5,15 +5,35 @@
 // Used by the bindings of one-sided operations and of teams.
 #pragma once
 #include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "buffer.hpp"
 
 namespace meshmem::python {
 
+// The buffers that nonblocking calls use until quiet. All threads may add to them.
+class Pending {
+ public:
+  void add(Buffer buffer) {
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
+  }
+  std::vector<Buffer> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(buffers_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Buffer> buffers_;
+};
+
 struct Context {
   Context() = default;
-  Context(Context&&) = default;  // only: nanobind asks whether it can copy one
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
   ~Context();
 
   bool is_there() const;
@@ -24,7 +44,7 @@ struct Context {
   std::shared_ptr<shmem_team_t> team;  // as in Team; none for the default context
   int n_pes = 0;
   int made_in_init = job.n_inits;
-  std::vector<Buffer> pending;  // what nonblocking calls use until quiet
+  Pending pending;
 };
 inline Context& default_context = *new Context;  // without a destructor at the end of the process
 void quiet(Context& context);

@@ -32,12 +32,12 @@ Context* make_context(Team* given, bool is_serialized, bool is_private, bool has
   const long options = (is_serialized ? SHMEM_CTX_SERIALIZED : 0) |
                        (is_private ? SHMEM_CTX_PRIVATE : 0) |
                        (has_no_stores ? SHMEM_CTX_NOSTORE : 0);
-  Context made;
-  if (shmem_team_create_ctx(team.handle(), options, &made.handle))
+  auto made = std::make_unique<Context>();
+  if (shmem_team_create_ctx(team.handle(), options, &made->handle))
     fail(PyExc_RuntimeError, "Context: the library has no more contexts");
-  made.team = team.shared;
-  made.n_pes = team.n_pes();
-  return new Context(std::move(made));
+  made->team = team.shared;
+  made->n_pes = team.n_pes();
+  return made.release();
 }
 
 void destroy_context(Context& context) {
@@ -70,11 +70,11 @@ void Context::require_usable() const {
 // A context that was dropped, and not destroyed, may still read and write what it has. In this
 // library every quiet completes the operations of all contexts.
 Context::~Context() {
-  for (auto& buffer : pending) default_context.pending.push_back(std::move(buffer));
+  for (auto& buffer : pending.take()) default_context.pending.add(std::move(buffer));
 }
 void quiet(Context& context) {
   context.require_usable();
-  const auto done = std::exchange(context.pending, {});
+  const auto done = context.pending.take();
   const Unlocked unlocked;
   shmem_ctx_quiet(context.handle);
 }

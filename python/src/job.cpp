@@ -163,7 +163,7 @@ void bind_job(nb::module_& module) {
         require_active();
         if (const Stream stream = stream_of(stream_object))
           return shmemx_barrier_all_on_stream(*stream);
-        const auto done = std::exchange(default_context.pending, {});
+        const auto done = default_context.pending.take();
         const Unlocked unlocked;
         shmem_barrier_all();
       },

@@ -32,7 +32,7 @@ void move(const Array& array, Op op, Way way, int pe, Buffer local, Context* giv
     const Unlocked unlocked(may_wait(context, pe, array.layout.size() * array.layout.itemsize));
     call(mover.function, nullptr, context.handle, ends.dest, ends.source, mover.nelems, pe);
   }
-  if (!is_blocking) context.pending.push_back(std::move(local));
+  if (!is_blocking) context.pending.add(std::move(local));
 }
 
 Buffer local_buffer(const Array& array, nb::handle object, const char* name, bool is_written) {
@@ -106,7 +106,7 @@ void put_signal(const Array& array, int pe, nb::handle values, const Array& sign
     call(mover.function, nullptr, context.handle, static_cast<void*>(array.data),
          static_cast<void*>(local.data()), mover.nelems, address, value, signal_op, pe);
   }
-  if (!is_blocking) context.pending.push_back(std::move(local));
+  if (!is_blocking) context.pending.add(std::move(local));
 }
 
 void put_signal_or_on_stream(const Array& array, int pe, nb::handle values, const Array& signal,

@@ -12,6 +12,7 @@ import textwrap
 import pytest
 from meshmem.run import find_oshrun
 
+HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 START = "import meshmem, os, sys, numpy as np\nmeshmem.init()\nme = meshmem.my_pe()\n"
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
@@ -191,6 +192,7 @@ def test_interrupt_of_a_job():
     assert process.returncode == 130
 
 
+@pytest.mark.skipif(not HAS_GIL, reason="the child shares the locks of a free-threaded Python")
 def test_a_child_of_fork_may_not_call():
     result = run([sys.executable, "-c", START + textwrap.dedent("""
         array = meshmem.zeros(1)
@@ -209,6 +211,7 @@ def test_a_child_of_fork_may_not_call():
     assert (result.returncode, result.stdout) == (0, "0\n"), result
 
 
+@pytest.mark.skipif(not HAS_GIL, reason="the child shares the locks of a free-threaded Python")
 def test_an_interrupt_of_a_child_leaves_the_wait():
     result = run([sys.executable, "-c", START + textwrap.dedent("""
         import signal, threading, time
@@ -251,6 +254,28 @@ def test_threads_call_at_the_same_time():
         print(counter.g(0))
     """))
     assert (result.returncode, result.stdout) == (0, "8000\n8000\n"), result
+
+
+def test_threads_share_arrays_and_the_default_context():
+    result = run(command(2, """
+        import threading
+        table = meshmem.zeros((4, 50), int)
+        sums = [0] * 4
+        def work(row):
+            for i in range(1, 201):
+                table[row].put_nbi(1 - me, np.full(50, i))
+                sums[row] += table.local[row].size  # an export that ends at once
+                if i % 10 == 0:
+                    meshmem.quiet()
+        threads = [threading.Thread(target=work, args=(row,)) for row in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        meshmem.barrier_all()
+        print(sums, table.local.min(), table.local.max())
+        meshmem.barrier_all()
+        table.free()
+    """))
+    assert (result.returncode, result.stdout) == (0, f"{[10000] * 4} 200 200\n" * 2), result
 
 
 def test_a_wait_has_a_row_in_the_table():
