@@ -19,34 +19,51 @@ from numpy.typing import DTypeLike
 from . import _core, _endings
 from ._core import (MALLOC_ATOMICS_REMOTE, MALLOC_SIGNAL_REMOTE, TEAM_SHARED, TEAM_WORLD, Array,
                     Context, Team, barrier_all, fence, finalize, is_accessible, is_initialized,
-                    my_pe, n_pes, name, pcontrol, pe_quiet, query_thread, quiet, sync_all, version)
+                    my_pe, n_pes, name, pcontrol, pe_quiet, query_thread, quiet, sync_all,
+                    unique_id, version)
 from ._endings import global_exit
 
 __all__ = ["MALLOC_ATOMICS_REMOTE", "MALLOC_SIGNAL_REMOTE", "TEAM_SHARED", "TEAM_WORLD", "Array",
            "Context", "Lock", "Team", "barrier_all", "empty", "fence", "finalize", "full",
            "global_exit", "init", "is_accessible", "is_initialized", "located_dtype", "my_pe",
-           "n_pes", "name", "pcontrol", "pe_quiet", "query_thread", "quiet", "sync_all", "version",
-           "zeros"]
+           "n_pes", "name", "pcontrol", "pe_quiet", "query_thread", "quiet", "realloc", "sync_all",
+           "unique_id", "version", "zeros"]
 
 Shape = typing.Union[int, Sequence[int]]
 
 
-def init() -> None:
+def init(*, rank: typing.Optional[int] = None, n_pes: typing.Optional[int] = None,
+         unique_id: typing.Optional[bytes] = None) -> None:
     """Starts the library (9.1, shmem_init_thread). Collective. All threads may call it afterwards.
+
+    Processes that no launcher has started give all three arguments (shmemx_init_attr): their number
+    in the job, the number of PEs, and the bytes that unique_id() has returned in one process.
 
     From then on an uncaught exception of the main thread ends the job, and so does Ctrl-C in a call
     that waits. The end of the program with status 0 calls finalize.
     """
-    _core.init()
+    if unique_id is None and rank is None and n_pes is None:
+        _core.init(0, 1, None)
+    elif unique_id is None or rank is None or n_pes is None:
+        raise TypeError("meshmem.init: give rank, n_pes and unique_id, or none of them")
+    else:
+        _core.init(rank, n_pes, unique_id)
     _endings.install()
 
 
-def _allocate(shape: Shape, dtype: DTypeLike, is_cleared: bool, align: int, hints: int) -> Array:
+def _numbers(shape: Shape) -> Sequence[int]:
     try:
-        numbers = [operator.index(typing.cast(int, shape))]
+        return [operator.index(typing.cast(int, shape))]
     except TypeError:
-        numbers = list(typing.cast(Sequence[int], shape))
-    return _core.allocate(numbers, _sample(dtype), is_cleared, align, hints)
+        return list(typing.cast(Sequence[int], shape))
+
+
+def _allocate(shape: Shape, dtype: DTypeLike, is_cleared: bool, align: int, hints: int,
+              device: str) -> Array:
+    if device not in ("cpu", "gpu"):
+        raise ValueError(f"device: {device!r} is neither 'cpu' nor 'gpu'")
+    return _core.allocate(_numbers(shape), _sample(dtype), is_cleared, align, hints,
+                          device == "gpu")
 
 
 def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
@@ -63,28 +80,41 @@ def _sample(dtype: DTypeLike) -> np.ndarray[typing.Any, typing.Any]:
     return sample
 
 
-def zeros(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:
+def zeros(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0,
+          device: str = "cpu") -> Array:
     """A symmetric array of zeros (9.3, shmem_calloc). Collective, with the same arguments.
 
     align: a power of two, in bytes. hints: MALLOC_ATOMICS_REMOTE, MALLOC_SIGNAL_REMOTE or both.
-    Raises MemoryError on all PEs if the heap is full.
+    device: "cpu", or "gpu" for the memory of each PE's GPU. Raises MemoryError on all PEs if the
+    heap is full, or if a PE has no GPU.
     """
-    return _allocate(shape, dtype, True, align, hints)
+    return _allocate(shape, dtype, True, align, hints, device)
 
 
-def empty(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0) -> Array:
+def empty(shape: Shape, dtype: DTypeLike = float, *, align: int = 0, hints: int = 0,
+          device: str = "cpu") -> Array:
     """As zeros, but the values are anything (9.3, shmem_align, shmem_malloc_with_hints)."""
-    return _allocate(shape, dtype, False, align, hints)
+    return _allocate(shape, dtype, False, align, hints, device)
 
 
 def full(shape: Shape, value: typing.Any, dtype: typing.Optional[DTypeLike] = None, *,
-         align: int = 0, hints: int = 0) -> Array:
+         align: int = 0, hints: int = 0, device: str = "cpu") -> Array:
     """As zeros, but all elements are value. Without dtype, NumPy's for the value."""
     array = empty(shape, np.asarray(value).dtype if dtype is None else dtype, align=align,
-                  hints=hints)
-    array.local[...] = value
+                  hints=hints, device=device)
+    array.put(my_pe(), np.full(array.shape, value, array.dtype))
     barrier_all()
     return array
+
+
+def realloc(array: Array, shape: Shape) -> Array:
+    """An array of another shape that replaces this one (9.3, shmem_realloc). Collective.
+
+    Its elements are the array's, in their order, as far as there is room; more elements may have
+    any values. The array and its views end, as by free(). If the heap is full, raises MemoryError
+    on all PEs, and the array stays.
+    """
+    return _core.reallocate(array, _numbers(shape))
 
 
 def located_dtype(dtype: DTypeLike) -> np.dtype[typing.Any]:

@@ -14,9 +14,11 @@ from . import _core
 
 
 def find_oshrun() -> typing.Optional[str]:
-    """The one that belongs to the library, else the first in PATH."""
-    if _core.OSHRUN and os.access(_core.OSHRUN, os.X_OK):
-        return _core.OSHRUN
+    """The one in the package or beside the library, else the first in PATH."""
+    in_package = os.path.join(os.path.dirname(__file__), "bin", "oshrun")
+    for path in (in_package, _core.OSHRUN):
+        if path and os.access(path, os.X_OK):
+            return path
     return shutil.which("oshrun")
 
 

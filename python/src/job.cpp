@@ -4,12 +4,16 @@
 // Invariant: queries never communicate.
 #include "job.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <pthread.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 
-#include "array.hpp"
+#include "context.hpp"
+#include "stream.hpp"
 
 namespace meshmem::python {
 namespace {
@@ -36,16 +40,33 @@ void finalize_at_exit(int status, void*) {
   job.is_active = false;
 }
 
-void init() {
+nb::bytes unique_id() {
+  shmemx_uniqueid_t id;
+  int status;
+  {
+    const Unlocked unlocked;
+    status = shmemx_get_uniqueid(&id);
+  }
+  if (status) fail(PyExc_RuntimeError, "meshmem.unique_id: shmemx_get_uniqueid failed");
+  return nb::bytes(id.bytes, sizeof id.bytes);
+}
+
+// Without a unique id the launcher knows the rank and the number of PEs.
+void init(int rank, int n_pes, const std::optional<nb::bytes>& given) {
+  shmemx_uniqueid_t id;
+  if (given && given->size() != sizeof id.bytes)
+    fail(PyExc_ValueError, "unique_id: needs the bytes that meshmem.unique_id() returns");
+  if (given) std::memcpy(id.bytes, given->data(), sizeof id.bytes);
   if (job.is_child) require_active();
   if (job.is_active) fail(PyExc_RuntimeError, "meshmem.init: it was called before");
   int status;
   int provided;
   {
     const Unlocked unlocked;
-    status = shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+    status = given ? shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, rank, n_pes, &id)
+                   : shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   }
-  if (status) fail(PyExc_RuntimeError, "meshmem.init: shmem_init_thread failed");
+  if (status) fail(PyExc_RuntimeError, "meshmem.init: the library could not start");
   job.is_active = true;
   ++job.n_inits;
   job.my_pe = shmem_my_pe();
@@ -65,7 +86,11 @@ void bind_job(nb::module_& module) {
   module.attr("OSHRUN") = MESHMEM_OSHRUN;
   module.attr("MALLOC_ATOMICS_REMOTE") = SHMEM_MALLOC_ATOMICS_REMOTE;
   module.attr("MALLOC_SIGNAL_REMOTE") = SHMEM_MALLOC_SIGNAL_REMOTE;
-  module.def("init", &init);
+  module.def(
+      "unique_id", &unique_id,
+      "128 bytes by which processes without a launcher become a job (init). Its maker has to live "
+      "as long as the job. Any process that has the bytes can join.");
+  module.def("init", &init, nb::arg("rank"), nb::arg("n_pes"), nb::arg("unique_id").none());
   module.def(
       "finalize", &finalize,
       "Ends the use of the library (9.1, shmem_finalize). Collective. It waits for "
@@ -134,20 +159,25 @@ void bind_job(nb::module_& module) {
   module.def("call_of_main_thread", [] { return call_of_main_thread.load(); });
   module.def(
       "barrier_all",
-      [] {
+      [](nb::handle stream_object) {
         require_active();
-        const auto done = std::exchange(default_context.pending, {});
+        if (const Stream stream = stream_of(stream_object))
+          return shmemx_barrier_all_on_stream(*stream);
+        const auto done = default_context.pending.take();
         const Unlocked unlocked;
         shmem_barrier_all();
       },
+      nb::kw_only(), nb::arg("stream") = nb::none(),
       "Waits for all PEs, and for the updates of all by the default context (9.10).");
   module.def(
       "sync_all",
-      [] {
+      [](nb::handle stream_object) {
         require_active();
+        const Stream stream = stream_of(stream_object);
         const Unlocked unlocked;
-        shmem_sync_all();
+        stream ? shmemx_sync_all_on_stream(*stream) : shmem_sync_all();
       },
+      nb::kw_only(), nb::arg("stream") = nb::none(),
       "Waits for all PEs, not for outstanding updates (9.10).");
 }
 
@@ -161,4 +191,5 @@ NB_MODULE(_core, module) {
   bind_contexts(module);
   bind_arrays(module);
   bind_teams(module);
+  bind_locks(module);
 }

@@ -25,8 +25,8 @@ struct Job {
   bool is_child = false;  // made by fork, so it is no PE
   int my_pe = 0;
   int n_pes = 1;
-  int n_inits = 0;            // calls of init(); objects made before the latest one are not valid
-  long n_exports = 0;         // NumPy arrays and memoryviews of symmetric memory
+  int n_inits = 0;  // calls of init(); objects made before the latest one are not valid
+  std::atomic<long> n_exports = 0;  // NumPy arrays and memoryviews of symmetric memory
   std::vector<char> is_near;  // by PE: whether its memory is mapped here; filled at the first array
 };
 inline Job job;
@@ -87,8 +87,10 @@ void bind_with(nb::class_<T>& type, End end) {
 void bind_job(nb::module_& module);
 void bind_arrays(nb::module_& module);
 void bind_one_sided(nb::class_<struct Array>& array);
+void bind_atomics(nb::class_<struct Array>& array);
 void bind_waits(nb::class_<struct Array>& array);
 void bind_contexts(nb::module_& module);
 void bind_teams(nb::module_& module);
+void bind_locks(nb::module_& module);
 
 }  // namespace meshmem::python

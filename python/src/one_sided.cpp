@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts, gets, atomics and signals (OpenSHMEM 1.6, 9.6 to 9.8), as methods of Array.
+// Puts, gets and signals (OpenSHMEM 1.6, 9.6 and 9.8), as methods of Array.
 // Invariant: what a nonblocking call uses is held by its context until quiet.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <optional>
 
-#include "array.hpp"
+#include "context.hpp"
+#include "stream.hpp"
 
 namespace meshmem::python {
 namespace {
@@ -31,7 +32,7 @@ void move(const Array& array, Op op, Way way, int pe, Buffer local, Context* giv
     const Unlocked unlocked(may_wait(context, pe, array.layout.size() * array.layout.itemsize));
     call(mover.function, nullptr, context.handle, ends.dest, ends.source, mover.nelems, pe);
   }
-  if (!is_blocking) context.pending.push_back(std::move(local));
+  if (!is_blocking) context.pending.add(std::move(local));
 }
 
 Buffer local_buffer(const Array& array, nb::handle object, const char* name, bool is_written) {
@@ -59,16 +60,43 @@ nb::object get(const Array& array, int pe, nb::object out, Context* context) {
   return out;
 }
 
+// A blocking call, or its form on a stream.
+void refuse_context(const Context* context) {
+  if (context) fail(PyExc_ValueError, "ctx: a stream has no contexts");
+}
+
+void put_or_on_stream(const Array& array, int pe, nb::handle values, Context* context,
+                      nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
+  if (!stream) return put<Op::put, true>(array, pe, values, context);
+  refuse_context(context);
+  move_on_stream(array, Op::put, pe, values, *stream);
+}
+
+nb::object get_or_on_stream(const Array& array, int pe, nb::object out, Context* context,
+                            nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
+  if (!stream) return get<Op::get, true>(array, pe, std::move(out), context);
+  refuse_context(context);
+  if (out.is_none()) fail(PyExc_ValueError, "out: a stream needs it");
+  move_on_stream(array, Op::get, pe, out, *stream);
+  return out;
+}
+
 uint64_t* signal_address(const Array& signal, std::size_t index) {
   if (signal.code != Code::uint64) fail(PyExc_TypeError, "signal: its dtype is not uint64");
   return reinterpret_cast<uint64_t*>(signal.element(index, "signal"));
 }
 
+int signal_op_of(const std::string& how) {
+  if (how != "set" && how != "add") fail(PyExc_ValueError, "op: '" + how + "' is not set or add");
+  return how == "set" ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
+}
+
 template <Op op, bool is_blocking>
 void put_signal(const Array& array, int pe, nb::handle values, const Array& signal, uint64_t value,
                 const std::string& how, std::size_t index, Context* given) {
-  if (how != "set" && how != "add") fail(PyExc_ValueError, "op: '" + how + "' is not set or add");
-  const int signal_op = how == "set" ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
+  const int signal_op = signal_op_of(how);
   auto local = local_buffer(array, values, "values", false);
   auto& context = checked_context(given, pe);
   const Mover mover = python::mover(op, array, array.layout.size(), "array");
@@ -78,7 +106,19 @@ void put_signal(const Array& array, int pe, nb::handle values, const Array& sign
     call(mover.function, nullptr, context.handle, static_cast<void*>(array.data),
          static_cast<void*>(local.data()), mover.nelems, address, value, signal_op, pe);
   }
-  if (!is_blocking) context.pending.push_back(std::move(local));
+  if (!is_blocking) context.pending.add(std::move(local));
+}
+
+void put_signal_or_on_stream(const Array& array, int pe, nb::handle values, const Array& signal,
+                             uint64_t value, const std::string& how, std::size_t index,
+                             Context* context, nb::handle stream_object) {
+  const Stream stream = stream_of(stream_object);
+  if (!stream)
+    return put_signal<Op::put_signal, true>(array, pe, values, signal, value, how, index, context);
+  refuse_context(context);
+  require_reached(signal, "signal");
+  put_signal_on_stream(array, pe, values, signal_address(signal, index), value, signal_op_of(how),
+                       *stream);
 }
 
 // A stride in elements.
@@ -122,7 +162,23 @@ void move_strided(const Array& array, int pe, nb::handle object, Context* given)
          pe);
 }
 
-void p(const Array& array, int pe, nb::handle object, std::size_t index, Context* given) {
+void p_on_stream(const Array& array, int pe, nb::handle object, std::size_t index,
+                 shmemx_stream_t stream) {
+  void* const dest = array.element(index, "array");
+  require_pe(pe, job.n_pes);
+  require_reached(array, "array");
+  const auto function = array.routine(Op::p, "array", On::stream);
+  const Value value = value_of(object, array, "value");
+  const Unlocked unlocked;
+  call(function, nullptr, dest, value, pe, stream);
+}
+
+void p(const Array& array, int pe, nb::handle object, std::size_t index, Context* given,
+       nb::handle stream_object) {
+  if (const Stream stream = stream_of(stream_object)) {
+    refuse_context(given);
+    return p_on_stream(array, pe, object, index, *stream);
+  }
   void* const dest = array.element(index, "array");
   auto& context = checked_context(given, pe);
   const Value value = value_of(object, array, "value");
@@ -152,136 +208,6 @@ nb::object g(const Array& array, int pe, std::size_t index, Context* given) {
   return object_of(value, array);
 }
 
-// An atomic routine on an element of PE pe: (ctx, dest, values..., pe), or nonblocking
-// (ctx, fetch, dest, values..., pe).
-struct Atomic {
-  Atomic(Op op, const Array& array, int pe, std::size_t index, Context* given)
-      : array(array),
-        pe(pe),
-        function(array.routine(op, "array")),
-        address(array.element(index, "array")),
-        context(checked_context(given, pe)) {}
-
-  // Returns the value before, if the routine fetches it.
-  template <class... Values>
-  Value run(const Values&... values) const {
-    Value before;
-    const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
-    call(function, &before, context.handle, address, values..., pe);
-    return before;
-  }
-
-  template <class... Values>
-  void run_nbi(nb::handle fetch, const Values&... values) const {
-    Buffer buffer(fetch, "fetch", true);
-    buffer.require_type_of(array, "fetch");
-    if (buffer.view().len != array.layout.itemsize)
-      fail(PyExc_ValueError, "fetch: needs one element");
-    {
-      const Unlocked unlocked(may_wait(context, pe, array.layout.itemsize));
-      call(function, nullptr, context.handle, static_cast<void*>(buffer.data()), address, values...,
-           pe);
-    }
-    context.pending.push_back(std::move(buffer));
-  }
-
-  const Array& array;
-  int pe;
-  Function function;
-  void* address;
-  Context& context;
-};
-
-// The values that an atomic routine takes.
-enum class Takes { nothing, value, cond_and_value };
-
-struct AtomicRow {
-  const char* name;
-  Takes takes;
-  Op op;
-  Op nbi;  // the same as op where there is none, since nothing is fetched
-  const char* text;
-};
-constexpr AtomicRow kAtomics[] = {
-    {"fetch", Takes::nothing, Op::atomic_fetch, Op::atomic_fetch_nbi, "Returns the value."},
-    {"set", Takes::value, Op::atomic_set, Op::atomic_set, "Sets the value."},
-    {"swap", Takes::value, Op::atomic_swap, Op::atomic_swap_nbi,
-     "Sets the value and returns the one before."},
-    {"compare_swap", Takes::cond_and_value, Op::atomic_compare_swap, Op::atomic_compare_swap_nbi,
-     "Sets value if the element is cond, and returns what it was."},
-    {"inc", Takes::nothing, Op::atomic_inc, Op::atomic_inc, "Adds 1."},
-    {"fetch_inc", Takes::nothing, Op::atomic_fetch_inc, Op::atomic_fetch_inc_nbi,
-     "Adds 1 and returns the value before."},
-    {"add", Takes::value, Op::atomic_add, Op::atomic_add, "Adds value; integers wrap."},
-    {"fetch_add", Takes::value, Op::atomic_fetch_add, Op::atomic_fetch_add_nbi,
-     "Adds value and returns the value before; integers wrap."},
-    {"and", Takes::value, Op::atomic_and, Op::atomic_and, "Bitwise and with value."},
-    {"fetch_and", Takes::value, Op::atomic_fetch_and, Op::atomic_fetch_and_nbi,
-     "Bitwise and with value; returns the value before."},
-    {"or", Takes::value, Op::atomic_or, Op::atomic_or, "Bitwise or with value."},
-    {"fetch_or", Takes::value, Op::atomic_fetch_or, Op::atomic_fetch_or_nbi,
-     "Bitwise or with value; returns the value before."},
-    {"xor", Takes::value, Op::atomic_xor, Op::atomic_xor, "Bitwise exclusive or with value."},
-    {"fetch_xor", Takes::value, Op::atomic_fetch_xor, Op::atomic_fetch_xor_nbi,
-     "Bitwise exclusive or with value; returns the value before."}};
-
-// Binds use(atomic, first..., values...) as a method that takes the values of `row`.
-template <class... First, class Use, class... Names>
-void bind_values(nb::class_<Array>& array, const std::string& name, const AtomicRow& row, Op op,
-                 Use use, const std::string& text, const Names&... names) {
-  const auto bind = [&](auto function, const auto&... taken) {
-    array.def(name.c_str(), function, names..., nb::arg("pe"), taken..., nb::arg("index") = 0,
-              nb::kw_only(), nb::arg("ctx") = nb::none(), text.c_str());
-  };
-  if (row.takes == Takes::nothing)
-    bind([=](const Array& a, First... first, int pe, std::size_t index, Context* ctx) {
-      return use(Atomic(op, a, pe, index, ctx), first...);
-    });
-  else if (row.takes == Takes::value)
-    bind(
-        [=](const Array& a, First... first, int pe, nb::handle value, std::size_t index,
-            Context* ctx) {
-          const Atomic atomic(op, a, pe, index, ctx);
-          return use(atomic, first..., value_of(value, a, "value"));
-        },
-        nb::arg("value"));
-  else
-    bind(
-        [=](const Array& a, First... first, int pe, nb::handle cond, nb::handle value,
-            std::size_t index, Context* ctx) {
-          const Atomic atomic(op, a, pe, index, ctx);
-          return use(atomic, first..., value_of(cond, a, "cond"), value_of(value, a, "value"));
-        },
-        nb::arg("cond"), nb::arg("value"));
-}
-
-void bind_atomic(nb::class_<Array>& array, const AtomicRow& row) {
-  const std::string name = std::string("atomic_") + row.name;
-  const std::string text = std::string(row.text) +
-                           " Atomic on element index of PE pe's part (9.7). TypeError if the "
-                           "standard has no such atomic for the dtype.";
-  if (row.op == row.nbi) {
-    bind_values<>(
-        array, name, row, row.op,
-        [](const Atomic& atomic, const auto&... values) { atomic.run(values...); }, text);
-    return;
-  }
-  bind_values<>(
-      array, name, row, row.op,
-      [](const Atomic& atomic, const auto&... values) {
-        return nb::borrow<nb::any>(object_of(atomic.run(values...), atomic.array));
-      },
-      text);
-  bind_values<nb::handle>(
-      array, name + "_nbi", row, row.nbi,
-      [](const Atomic& atomic, nb::handle fetch, const auto&... values) {
-        atomic.run_nbi(fetch, values...);
-      },
-      "As " + name +
-          ", but the value before is in fetch, an array of one element, after quiet (9.7).",
-      nb::arg("fetch"));
-}
-
 void bind_signals(nb::class_<Array>& array) {
   const auto index = nb::arg("index") = 0;
   const auto context = nb::arg("ctx") = nb::none();
@@ -289,36 +215,53 @@ void bind_signals(nb::class_<Array>& array) {
       "signal_fetch",
       [](const Array& a, std::size_t at) { return shmem_signal_fetch(signal_address(a, at)); },
       index, "This PE's own signal, read atomically. The array's dtype is uint64 (9.8).");
-  const auto update = [&](const char* name, auto routine, const char* text) {
+  const auto stream = nb::arg("stream") = nb::none();
+  const auto update = [&](const char* name, auto routine, int op, const char* text) {
     array.def(
         name,
-        [routine](const Array& a, int pe, uint64_t value, std::size_t at, Context* given) {
+        [routine, op](const Array& a, int pe, uint64_t value, std::size_t at, Context* given,
+                      nb::handle stream_object) {
           auto* const address = signal_address(a, at);
+          if (const Stream on = stream_of(stream_object)) {
+            refuse_context(given);
+            require_pe(pe, job.n_pes);
+            require_reached(a, "array");
+            const Unlocked unlocked;
+            return shmemx_signal_op_on_stream(address, value, op, pe, *on);
+          }
           auto& ctx = checked_context(given, pe);
           const Unlocked unlocked(may_wait(ctx, pe, sizeof value));
           routine(ctx.handle, address, value, pe);
         },
-        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, text);
+        nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, stream, text);
   };
-  update("signal_set", shmem_ctx_signal_set,
+  update("signal_set", shmem_ctx_signal_set, SHMEM_SIGNAL_SET,
          "Sets PE pe's signal, behind this PE's earlier puts to it (9.8).");
-  update("signal_add", shmem_ctx_signal_add,
+  update("signal_add", shmem_ctx_signal_add, SHMEM_SIGNAL_ADD,
          "Adds to PE pe's signal, behind this PE's earlier puts to it (9.8).");
   array.def(
       "signal_wait_until",
-      [](const Array& a, const std::string& cmp, uint64_t value, std::size_t at) {
+      [](const Array& a, const std::string& cmp, uint64_t value, std::size_t at,
+         nb::handle stream_object) -> std::optional<uint64_t> {
         auto* const address = signal_address(a, at);
         const int comparison = python::comparison(cmp);
+        const Stream on = stream_of(stream_object);
+        if (on) require_reached(a, "array");
         const Unlocked unlocked;
-        return shmem_signal_wait_until(address, comparison, value);
+        if (!on) return shmem_signal_wait_until(address, comparison, value);
+        shmemx_signal_wait_until_on_stream(address, comparison, value, *on);
+        return std::nullopt;
       },
-      nb::arg("cmp"), nb::arg("value"), index,
+      nb::arg("cmp"), nb::arg("value"), index, nb::kw_only(), stream,
+      nb::sig("def signal_wait_until(self, cmp: str, value: int, index: int = 0, *, stream: "
+              "typing.Any = None) -> int"),
       "Waits until this PE's signal compares with value as cmp says (\"==\", \"!=\", \">\", "
       "\"<=\", \"<\", \">=\"), and returns it (9.8).");
 }
 
 #define MESHMEM_BUFFER "Array | numpy.typing.NDArray[typing.Any] | typing_extensions.Buffer"
 #define MESHMEM_END_OF_SIG "*, ctx: Context | None = None) -> "
+#define MESHMEM_STREAM_SIG "*, ctx: Context | None = None, stream: typing.Any = None) -> "
 
 }  // namespace
 
@@ -327,9 +270,10 @@ void bind_one_sided(nb::class_<Array>& array) {
   const auto values = nb::arg("values");
   const auto context = nb::arg("ctx") = nb::none();
   const auto out = nb::arg("out") = nb::none();
+  const auto stream = nb::arg("stream") = nb::none();
   array.def(
-      "put", &put<Op::put, true>, pe, values, nb::kw_only(), context,
-      nb::sig("def put(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None"),
+      "put", &put_or_on_stream, pe, values, nb::kw_only(), context, stream,
+      nb::sig("def put(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_STREAM_SIG "None"),
       "Copies values into PE pe's part of the array (9.6). On return values may change; the "
       "data has arrived after quiet or a barrier.\n\nvalues has the array's shape and dtype "
       "and is contiguous, else ValueError or TypeError.");
@@ -338,8 +282,8 @@ void bind_one_sided(nb::class_<Array>& array) {
       nb::sig("def put_nbi(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None"),
       "As put, but values must not change before quiet (9.6). They are kept alive.");
   array.def(
-      "get", &get<Op::get, true>, pe, out, nb::kw_only(), context,
-      nb::sig("def get(self, pe: int, out: typing.Any = None, " MESHMEM_END_OF_SIG "typing.Any"),
+      "get", &get_or_on_stream, pe, out, nb::kw_only(), context, stream,
+      nb::sig("def get(self, pe: int, out: typing.Any = None, " MESHMEM_STREAM_SIG "typing.Any"),
       "Copies PE pe's part of the array into out, or a new NumPy array, and returns it "
       "(9.6). out has the array's shape and dtype and is contiguous.");
   array.def("get_nbi", &get<Op::get_nbi, false>, pe, out, nb::kw_only(), context,
@@ -347,18 +291,19 @@ void bind_one_sided(nb::class_<Array>& array) {
                     "typing.Any"),
             "As get, but the data is there after quiet (9.6).");
   const auto put_signal_arguments = [&](const char* name, auto function, const char* sig,
-                                        const char* text) {
+                                        const char* text, const auto&... more) {
     array.def(name, function, pe, values, nb::arg("signal"), nb::arg("value"),
-              nb::arg("op") = "set", nb::arg("index") = 0, nb::kw_only(), context, nb::sig(sig),
-              text);
+              nb::arg("op") = "set", nb::arg("index") = 0, nb::kw_only(), context, more...,
+              nb::sig(sig), text);
   };
   put_signal_arguments(
-      "put_signal", &put_signal<Op::put_signal, true>,
+      "put_signal", &put_signal_or_on_stream,
       "def put_signal(self, pe: int, values: " MESHMEM_BUFFER
       ", signal: Array, value: int, op: typing.Literal['set', 'add'] = 'set', index: int = "
-      "0, " MESHMEM_END_OF_SIG "None",
+      "0, " MESHMEM_STREAM_SIG "None",
       "As put, and then sets PE pe's signal[index] to value, or adds it (9.8). A PE that sees the "
-      "signal sees the data. signal is an array of uint64.");
+      "signal sees the data. signal is an array of uint64.",
+      stream);
   put_signal_arguments(
       "put_signal_nbi", &put_signal<Op::put_signal_nbi, false>,
       "def put_signal_nbi(self, pe: int, values: " MESHMEM_BUFFER
@@ -383,14 +328,14 @@ void bind_one_sided(nb::class_<Array>& array) {
   strided("ibget", &move_strided<Op::ibget, Way::get, 2>, "out", "def ibget" + gets,
           "A get of blocks: the ends have two dimensions, and their rows are contiguous (9.6).");
   array.def(
-      "p", &p, pe, nb::arg("value"), nb::arg("index") = 0, nb::kw_only(), context,
-      nb::sig("def p(self, pe: int, value: typing.Any, index: int = 0, " MESHMEM_END_OF_SIG "None"),
+      "p", &p, pe, nb::arg("value"), nb::arg("index") = 0, nb::kw_only(), context, stream,
+      nb::sig("def p(self, pe: int, value: typing.Any, index: int = 0, " MESHMEM_STREAM_SIG "None"),
       "Puts one value into element index of PE pe's part (9.6). OverflowError if it does "
       "not fit.");
   array.def("g", &g, pe, nb::arg("index") = 0, nb::kw_only(), context,
             nb::sig("def g(self, pe: int, index: int = 0, " MESHMEM_END_OF_SIG "typing.Any"),
             "Gets element index of PE pe's part, as a number (9.6).");
-  for (const auto& row : kAtomics) bind_atomic(array, row);
+  bind_atomics(array);
   bind_signals(array);
 }
 

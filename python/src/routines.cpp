@@ -36,10 +36,11 @@ struct Erased<routine> {
 };
 
 struct Table {
-  Function functions[static_cast<int>(Op::count)][static_cast<int>(Code::count)] = {};
+  using OfCodes = Function[static_cast<int>(Code::count)];
+  OfCodes functions[static_cast<int>(On::count)][static_cast<int>(Op::count)] = {};
 
-  void set(Op op, Code code, Function function) {
-    functions[static_cast<int>(op)][static_cast<int>(code)] = function;
+  void set(Op op, Code code, Function function, On on = On::call) {
+    functions[static_cast<int>(on)][static_cast<int>(op)][static_cast<int>(code)] = function;
   }
 
   Table() {
@@ -58,6 +59,15 @@ struct Table {
 #define MESHMEM_SET_LOCATED(NAME, TYPE, INDEX, ...)                                       \
   set(Op::maxloc_reduce, code_of<TYPE>(), &Erased<&shmemx_##NAME##_maxloc_reduce>::call); \
   set(Op::minloc_reduce, code_of<TYPE>(), &Erased<&shmemx_##NAME##_minloc_reduce>::call);
+#define MESHMEM_SET_STREAM(name, op, E, result, params, args) \
+  set(Op::op, code_of<E>(), &Erased<&shmemx_##name##_on_stream>::call, On::stream);
+#define MESHMEM_SET_BYTES_STREAM(name, op, E, result, params, args) \
+  set(Op::op, Code::bytes, &Erased<&shmemx_##name##_on_stream>::call, On::stream);
+#define MESHMEM_SET_LOCATED_STREAM(NAME, TYPE, INDEX, ...)                                         \
+  set(Op::maxloc_reduce, code_of<TYPE>(), &Erased<&shmemx_##NAME##_maxloc_reduce_on_stream>::call, \
+      On::stream);                                                                                 \
+  set(Op::minloc_reduce, code_of<TYPE>(), &Erased<&shmemx_##NAME##_minloc_reduce_on_stream>::call, \
+      On::stream);
     MESHMEM_TYPED(MESHMEM_SET_CTX, MESHMEM_SET, MESHMEM_GENERIC)
     MESHMEM_EXTENSIONS(MESHMEM_SET_EXTENSION, MESHMEM_GENERIC)
     MESHMEM_ALLTOALLV(MESHMEM_SET_EXTENSION, MESHMEM_GENERIC)
@@ -67,14 +77,20 @@ struct Table {
     MESHMEM_OPS_COLLECTIVE(MESHMEM_SET_BYTES, , mem, char, void)
     MESHMEM_OP_ALLTOALLV(MESHMEM_SET_BYTES_EXTENSION, , mem, char, void)
     MESHMEM_LOCATED_TYPES(MESHMEM_SET_LOCATED, )
+    MESHMEM_COMPUTED_ON_STREAM(MESHMEM_SET_STREAM, MESHMEM_GENERIC)
+    MESHMEM_MOVED_ON_STREAM(MESHMEM_SET_STREAM, MESHMEM_GENERIC)
+    MESHMEM_SIZES(MESHMEM_SIZED_MOVED_ROW, MESHMEM_SET_STREAM)
+    MESHMEM_SIZED_MOVED_ROW(mem, char, MESHMEM_SET_BYTES_STREAM)
+    MESHMEM_OPS_MOVE(MESHMEM_SET_BYTES_STREAM, , mem, char, void)
+    MESHMEM_LOCATED_TYPES(MESHMEM_SET_LOCATED_STREAM, )
   }
 };
 
 }  // namespace
 
-Function find(Op op, Code code) {
+Function find(Op op, Code code, On on) {
   static const Table table;
-  return table.functions[static_cast<int>(op)][static_cast<int>(code)];
+  return table.functions[static_cast<int>(on)][static_cast<int>(op)][static_cast<int>(code)];
 }
 
 }  // namespace meshmem::python

@@ -67,8 +67,11 @@ constexpr Code code_of() {
 // Calls a routine. `result` is the address of what it returns; arguments[i] is that of argument i.
 using Function = void (*)(void* result, void* const* arguments);
 
-// The routine, or nullptr if the standard has none for the type.
-Function find(Op op, Code code);
+// Whether the call does the work, or a stream, which is then the last argument.
+enum class On { call, stream, count };
+
+// The routine, or nullptr if there is none for the type.
+Function find(Op op, Code code, On on = On::call);
 
 // An element's value, of any type.
 struct alignas(16) Value {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "array.hpp"
+#include "stream.hpp"
 
 namespace meshmem::python {
 namespace {
@@ -94,6 +94,17 @@ void one(const Array& array, Op op, const std::string& cmp, nb::handle value, st
   call(function, result, ivar, comparison, wanted);
 }
 
+void wait_on_stream(const Array& array, const std::string& cmp, nb::handle value, std::size_t index,
+                    shmemx_stream_t stream) {
+  const auto function = array.routine(Op::wait_until, "array", On::stream);
+  void* const ivar = array.element(index, "array");
+  require_reached(array, "array");
+  const int comparison = python::comparison(cmp);
+  const Value wanted = value_of(value, array, "value");
+  const Unlocked unlocked;
+  call(function, nullptr, ivar, comparison, wanted, stream);
+}
+
 }  // namespace
 
 void bind_waits(nb::class_<Array>& array) {
@@ -108,10 +119,13 @@ void bind_waits(nb::class_<Array>& array) {
   "elements to leave out (9.11)."
   array.def(
       "wait_until",
-      [](const Array& a, const std::string& c, nb::handle value, std::size_t index) {
+      [](const Array& a, const std::string& c, nb::handle value, std::size_t index, nb::handle on) {
+        if (const Stream stream = stream_of(on)) return wait_on_stream(a, c, value, index, *stream);
         one(a, Op::wait_until, c, value, index, true, static_cast<int*>(nullptr));
       },
-      cmp, nb::arg("value"), nb::arg("index") = 0, nb::sig("def wait_until" MESHMEM_ONE "None"),
+      cmp, nb::arg("value"), nb::arg("index") = 0, nb::kw_only(), nb::arg("stream") = nb::none(),
+      nb::sig("def wait_until(self, " MESHMEM_CMP
+              "value: typing.Any, index: int = 0, *, stream: typing.Any = None) -> None"),
       "Waits until this PE's element compares with value as cmp says (9.11).");
   array.def(
       "test",

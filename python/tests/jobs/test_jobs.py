@@ -12,6 +12,7 @@ import textwrap
 import pytest
 from meshmem.run import find_oshrun
 
+HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 START = "import meshmem, os, sys, numpy as np\nmeshmem.init()\nme = meshmem.my_pe()\n"
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
@@ -126,6 +127,23 @@ def test_no_call_before_init():
     assert result.stderr.endswith("RuntimeError: meshmem: call meshmem.init() first\n"), result
 
 
+def test_a_wrong_start_by_a_unique_id():
+    result = run([sys.executable, "-c", textwrap.dedent("""
+        import meshmem
+        unique_id = meshmem.unique_id()
+        for arguments in ({"rank": 0}, {"rank": 0, "n_pes": 1, "unique_id": b""},
+                          {"rank": 1, "n_pes": 1, "unique_id": unique_id}):
+            try:
+                meshmem.init(**arguments)
+            except (RuntimeError, TypeError, ValueError) as error:
+                print(type(error).__name__, meshmem.is_initialized())
+        meshmem.init(rank=0, n_pes=1, unique_id=unique_id)
+        print(meshmem.my_pe(), meshmem.n_pes())
+    """)])
+    assert result.stdout.splitlines() == ["TypeError False", "ValueError False",
+                                          "RuntimeError False", "0 1"], result
+
+
 @pytest.mark.parametrize("wait", ["wait_until", "signal_wait_until"])
 def test_interrupt_in_a_wait(wait):
     """One PE, which a terminal's Ctrl-C reaches at once; oshrun ends its PEs by SIGTERM."""
@@ -174,6 +192,7 @@ def test_interrupt_of_a_job():
     assert process.returncode == 130
 
 
+@pytest.mark.skipif(not HAS_GIL, reason="the child shares the locks of a free-threaded Python")
 def test_a_child_of_fork_may_not_call():
     result = run([sys.executable, "-c", START + textwrap.dedent("""
         array = meshmem.zeros(1)
@@ -192,6 +211,7 @@ def test_a_child_of_fork_may_not_call():
     assert (result.returncode, result.stdout) == (0, "0\n"), result
 
 
+@pytest.mark.skipif(not HAS_GIL, reason="the child shares the locks of a free-threaded Python")
 def test_an_interrupt_of_a_child_leaves_the_wait():
     result = run([sys.executable, "-c", START + textwrap.dedent("""
         import signal, threading, time
@@ -236,7 +256,62 @@ def test_threads_call_at_the_same_time():
     assert (result.returncode, result.stdout) == (0, "8000\n8000\n"), result
 
 
+def test_threads_share_arrays_and_the_default_context():
+    result = run(command(2, """
+        import threading
+        table = meshmem.zeros((4, 50), int)
+        sums = [0] * 4
+        def work(row):
+            for i in range(1, 201):
+                table[row].put_nbi(1 - me, np.full(50, i))
+                sums[row] += table.local[row].size  # an export that ends at once
+                if i % 10 == 0:
+                    meshmem.quiet()
+        threads = [threading.Thread(target=work, args=(row,)) for row in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        meshmem.barrier_all()
+        print(sums, table.local.min(), table.local.max())
+        meshmem.barrier_all()
+        table.free()
+    """))
+    assert (result.returncode, result.stdout) == (0, f"{[10000] * 4} 200 200\n" * 2), result
+
+
 def test_a_wait_has_a_row_in_the_table():
     result = run(command(2, "meshmem.zeros(1, int).wait_until('==', 1)"),
                  env={"MESHMEM_TIMEOUT": "1"})
     assert result.returncode and re.search("shmem_\\w*wait_until", result.stderr), result
+
+
+def test_arrays_in_a_gpus_memory(tmp_path):
+    """A stand-in for CUDA's driver says that all memory is that of GPU 1."""
+    driver = tmp_path / "driver.cpp"
+    driver.write_text('extern "C" int cuPointerGetAttribute(int* value, int attribute, const void*)'
+                      "{ *value = 1; return attribute != 9; }\n")
+    subprocess.run([os.environ.get("CXX", "c++"), "-shared", "-fPIC", driver, "-o",
+                    tmp_path / "libcuda.so", "-Wl,-soname,libcuda.so.1"], check=True)
+    result = run(command(2, f"""
+        import ctypes, gc
+        ctypes.CDLL("{tmp_path}/libcuda.so")
+        array = meshmem.full((2, 3), me, "f4", device="gpu")
+        array[1].put(1 - me, np.arange(3, dtype="f4"))
+        meshmem.barrier_all()
+        column = array[:, 1]
+        interface = column.__cuda_array_interface__
+        print(array.get(me).tolist(), column.__dlpack_device__(), interface["typestr"],
+              interface["shape"], interface["strides"])
+        capsule = column.__dlpack__()
+        for use in (lambda: array.local, lambda: np.asarray(array), lambda: memoryview(array),
+                    lambda: array.__array_interface__, array.free,
+                    lambda: array.put(0, np.zeros((2, 3), "f4"), stream=0)):
+            try:
+                print("no error", use())
+            except (TypeError, AttributeError, BufferError):
+                pass
+        del capsule
+        array.free()
+    """))
+    assert result.returncode == 0, result
+    assert sorted(result.stdout.splitlines()) == [
+        f"[[{pe}.0, {pe}.0, {pe}.0], [0.0, 1.0, 2.0]] (2, 1) <f4 (2,) (12,)" for pe in range(2)]

@@ -79,6 +79,11 @@ def test_views(make, me, right):
         array[4]
 
 
+def test_views_of_empty_arrays_and_new_dimensions(make):
+    assert make((0, 2, 3))[:, 1, 2].shape == (0,)
+    assert make(3)[None].shape == (1, 3) and make(())[None].shape == (1,)
+
+
 def test_ptr(make, me, right, left):
     array = make(2, int)
     there = array.ptr(right)
@@ -147,6 +152,27 @@ def test_free_refuses_while_views_exist():
                 lambda: WORLD.sum(array, array), lambda: np.from_dlpack(array)):
         with pytest.raises((ValueError, BufferError), match="array|dest"):
             use()
+
+
+def test_realloc_ends_the_array_and_its_views():
+    array = meshmem.full(4, 5.0)
+    part = array[1:]
+    view = array.local
+    with pytest.raises(BufferError, match="^array: 1 "):
+        meshmem.realloc(array, 8)
+    del view
+    with pytest.raises(MemoryError, match="^shape: no "):
+        meshmem.realloc(array, 2**40)
+    assert part.local.sum() == 15
+    longer = meshmem.realloc(array, (2, 4))
+    assert longer.local[0].tolist() == [5.0] * 4
+    for call in (lambda: array.local, part.free, lambda: part.g(0),
+                 lambda: meshmem.realloc(array, 1)):
+        with pytest.raises((ValueError, BufferError), match="^array: it was freed"):
+            call()
+    with pytest.raises(ValueError, match="^array: a view"):
+        meshmem.realloc(longer[0], 1)
+    longer.free()
 
 
 def test_a_caught_exception_holds_views():
