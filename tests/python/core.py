@@ -22,6 +22,7 @@ PROJECT, BUILD = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 CXX = sys.argv[3]
 sys.path.insert(0, str(PROJECT / "python"))
 import make_wheel  # noqa: E402
+from make_wheel import make_site  # noqa: E402
 
 VENV = BUILD.parent / "python_venv"
 PYTHON = VENV.resolve() / "bin/python"
@@ -50,7 +51,7 @@ def run(what, words, **options):
 
 def install():
     if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
-        make_wheel.make_site.skip("Python's headers are missing (package python3-dev)")
+        make_site.skip("Python's headers are missing (package python3-dev)")
     make_wheel.make_environment(VENV)
     shutil.rmtree(PACKAGE, ignore_errors=True)
     settings = {"build-dir": FOLDER / "build", "cmake.define.MESHMEM_BUILD_FOLDER": BUILD}
