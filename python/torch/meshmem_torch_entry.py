@@ -30,6 +30,19 @@ def _wrap_env_rendezvous(handlers: dict[str, typing.Any]) -> None:
     handlers["env"] = rendezvous
 
 
+def _load_at_set_backend() -> None:
+    """symm_mem.set_backend("MESHMEM") loads the package, which makes the backend known to torch."""
+    from torch._C._distributed_c10d import _SymmetricMemory
+    before = _SymmetricMemory.set_backend
+
+    def set_backend(name: str) -> None:
+        if name == "MESHMEM":
+            import meshmem.torch
+        before(name)
+
+    _SymmetricMemory.set_backend = staticmethod(set_backend)
+
+
 def register() -> None:
     """Registers the backend for tensors of processors and of CUDA. The second time does nothing."""
     import torch.distributed as dist
@@ -38,3 +51,4 @@ def register() -> None:
     dist.Backend.register_backend("meshmem", _create, extended_api=True, devices=["cpu", "cuda"])
     module = importlib.import_module("torch.distributed.rendezvous")
     _wrap_env_rendezvous(module._rendezvous_handlers)
+    _load_at_set_backend()

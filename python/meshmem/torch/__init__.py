@@ -18,3 +18,5 @@ _torch = _compiled.require_torch()
 if sys.argv[:1] != ["-m"] or sys.orig_argv[1:3] != ["-m", "meshmem.torch"]:
     _c = _compiled.load()
     from ._process_group import create_backend, rendezvous_of_job
+    from . import _symm_mem
+    _symm_mem.register()

@@ -108,6 +108,17 @@ def write_units(build: pathlib.Path) -> list[str]:
     return units
 
 
+def cuda_folders() -> list[str]:
+    """Where the headers of CUDA are that torch's headers for CUDA include."""
+    import torch
+    from torch.utils import cpp_extension
+    packages = pathlib.Path(torch.__file__).parents[1] / "nvidia"
+    found = [path.parent for path in packages.glob("cu*/include/cuda_runtime_api.h")]
+    if cpp_extension.CUDA_HOME:
+        found.append(pathlib.Path(cpp_extension.CUDA_HOME) / "include")
+    return [str(folder) for folder in found if torch.version.cuda]
+
+
 def compile_into(folder: pathlib.Path) -> pathlib.Path:
     """Compiles the sources in a folder beside the result."""
     from torch.utils import cpp_extension
@@ -116,7 +127,8 @@ def compile_into(folder: pathlib.Path) -> pathlib.Path:
     build.mkdir(parents=True, exist_ok=True)
     cpp_extension.load(
         NAME, write_units(build),
-        extra_include_paths=[str(include_folder(library)), str(sources()[0].parent)],
+        extra_include_paths=[str(include_folder(library)), str(sources()[0].parent),
+                             *cuda_folders()],
         extra_cflags=["-O2", "-std=c++20", "-Wall"],
         extra_ldflags=[str(library), f"-Wl,-rpath,{library.parent}"],
         build_directory=str(build), is_python_module=False, with_cuda=False)

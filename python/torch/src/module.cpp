@@ -38,4 +38,5 @@ void register_job(py::module& module) {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   meshmem::pytorch::register_job(module);
   meshmem::pytorch::register_backend(module);
+  meshmem::pytorch::register_symm_mem(module);
 }

@@ -30,7 +30,8 @@ int64_t next_meeting(const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
 }
 
 // Each rank tells the others where its block is.
-std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group, const Block& block) {
+std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
+                           const Block& block) {
   const Peer mine{shmem_my_pe(), block.offset(), block.bytes, block.pad_bytes};
   const auto store = group->getStore();
   TORCH_CHECK(store, "rendezvous: group: process group ", group->getGroupName(), " has no store");
@@ -54,9 +55,10 @@ std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group, 
     TORCH_CHECK_VALUE(peers[rank].bytes == mine.bytes, "rendezvous: tensor: it has ", mine.bytes,
                       " bytes on rank ", group->getRank(), ", but ", peers[rank].bytes,
                       " bytes on rank ", rank);
-    TORCH_CHECK_VALUE(peers[rank].pad_bytes == mine.pad_bytes, "rendezvous: tensor: its signal pad ",
-                      "has ", mine.pad_bytes, " bytes on rank ", group->getRank(), ", but ",
-                      peers[rank].pad_bytes, " bytes on rank ", rank);
+    TORCH_CHECK_VALUE(peers[rank].pad_bytes == mine.pad_bytes,
+                      "rendezvous: tensor: its signal pad ", "has ", mine.pad_bytes,
+                      " bytes on rank ", group->getRank(), ", but ", peers[rank].pad_bytes,
+                      " bytes on rank ", rank);
   }
   return peers;
 }
@@ -77,8 +79,8 @@ size_t expected_heap(long hints) {
 }
 
 size_t agreed_minimum(size_t mine) {
-  auto* const sizes = static_cast<size_t*>(
-      shmem_malloc_with_hints(2 * sizeof(size_t), SHMEMX_MALLOC_HOST));
+  auto* const sizes =
+      static_cast<size_t*>(shmem_malloc_with_hints(2 * sizeof(size_t), SHMEMX_MALLOC_HOST));
   TORCH_CHECK(sizes, "symm_mem.empty: the symmetric heap is full");
   sizes[0] = mine;
   shmem_size_min_reduce(SHMEM_TEAM_WORLD, sizes + 1, sizes, 1);
@@ -155,9 +157,9 @@ Block::~Block() {
 
 void* Allocator::alloc(size_t size, int device, const std::optional<std::string>& group) {
   require_started();
-  check_device(device);
   const std::lock_guard lock(mutex_);
   if (!pool_) pool_ = std::make_shared<Pool>(hints_);
+  check_device(*pool_, device);
   auto block = std::make_shared<Block>(pool_, size, group);
   char* const data = block->data;
   blocks_[data] = std::move(block);
@@ -173,6 +175,7 @@ void Allocator::free(void* ptr) {
     block = std::move(it->second);
     blocks_.erase(it);
   }
+  settle();
   // The handles have the block, too. If the program has none of them, the block ends here.
   const auto meetings = std::move(block->meetings);
 }

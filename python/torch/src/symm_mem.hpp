@@ -7,8 +7,6 @@
 // Included by symm_mem*.cpp.
 #pragma once
 #include <shmemx.h>
-#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
-#include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 
 #include <functional>
 #include <map>
@@ -16,6 +14,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 #include <vector>
 
 namespace meshmem::pytorch::symm_mem {
@@ -101,7 +101,9 @@ class Allocator : public c10d::symmetric_memory::SymmetricMemoryAllocator {
   std::shared_ptr<Block> find(const void* ptr, size_t bytes = 1);
 
  protected:
-  virtual void check_device(int /*device*/) {}
+  virtual void check_device(const Pool& /*pool*/, int /*device*/) {}
+  // Waits for work on the device that may use a block.
+  virtual void settle() {}
   virtual c10::intrusive_ptr<SymmetricMemory> make_handle(std::shared_ptr<Block> block, int rank,
                                                           std::vector<Peer> peers,
                                                           size_t offset) = 0;

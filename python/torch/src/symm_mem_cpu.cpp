@@ -86,12 +86,11 @@ void CpuMemory::put(int dst_rank, int channel, size_t timeout_ms, const char* ro
                     " is not in 0..", get_world_size() - 1);
   uint32_t* const word = signal(dst_rank, channel, rank_, routine);
   // The signal before has to be taken.
-  TORCH_CHECK(poll(timeout_ms,
-                   [&] {
-                     return shmem_uint32_atomic_compare_swap(word, 0, 1, pes_[dst_rank]) == 0;
-                   }),
-              routine, ": rank ", dst_rank, " did not take the signal before on channel ", channel,
-              " within ", timeout_ms, " ms");
+  TORCH_CHECK(
+      poll(timeout_ms,
+           [&] { return shmem_uint32_atomic_compare_swap(word, 0, 1, pes_[dst_rank]) == 0; }),
+      routine, ": rank ", dst_rank, " did not take the signal before on channel ", channel,
+      " within ", timeout_ms, " ms");
 }
 
 void CpuMemory::wait(int src_rank, int channel, size_t timeout_ms, const char* routine) {

@@ -6,9 +6,10 @@
 #include "symm_mem.hpp"
 
 #if __has_include(<cuda_runtime_api.h>)
-#include <c10/cuda/CUDAFunctions.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #define PYTORCH_C10_DRIVER_API_SUPPORTED  // as torch is built; it gives the type of a handle
 #include <cuda.h>
+
 #include <torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemory.hpp>
 
 namespace meshmem::pytorch::symm_mem {
@@ -19,15 +20,19 @@ using c10d::symmetric_memory::CUDASymmetricMemory;
 
 class CudaMemory final : public CUDASymmetricMemory {
  public:
-  CudaMemory(std::shared_ptr<Block> block, std::vector<int> pes,
-             const c10::intrusive_ptr<CUDAPeerAllocInfo>& places, size_t offset)
-      : CUDASymmetricMemory(places, offset), block_(std::move(block)), pes_(std::move(pes)) {}
+  CudaMemory(std::shared_ptr<Block> block, const c10::intrusive_ptr<CUDAPeerAllocInfo>& places,
+             size_t offset)
+      : CUDASymmetricMemory(places, offset), block_(std::move(block)) {}
 
-  const std::vector<int>& get_rank_to_global_rank() override { return pes_; }
+  // Only torch's code for NVSHMEM asks.
+  const std::vector<int>& get_rank_to_global_rank() override {
+    TORCH_CHECK_NOT_IMPLEMENTED(false,
+                                "this operator of torch.ops.symm_mem needs the backend "
+                                "NVSHMEM");
+  }
 
  private:
   const std::shared_ptr<Block> block_;
-  const std::vector<int> pes_;
 };
 
 class CudaAllocator final : public Allocator {
@@ -35,16 +40,26 @@ class CudaAllocator final : public Allocator {
   using Allocator::Allocator;
 
  protected:
-  void check_device(int device) override { device_ = device; }
+  void check_device(const Pool& pool, int device) override {
+    device_ = at::detail::getCUDAHooks().getDeviceFromPtr(pool.base()).index();
+    TORCH_CHECK_VALUE(device < 0 || device == device_, "symm_mem.empty: device: cuda:", device,
+                      ", but this PE has cuda:", static_cast<int>(device_),
+                      "; call torch.cuda.set_device before meshmem starts");
+  }
+
+  void settle() override {
+    if (!c10d::symmetric_memory::is_finalizing())
+      at::detail::getCUDAHooks().deviceSynchronize(device_);
+  }
 
   c10::intrusive_ptr<SymmetricMemory> make_handle(std::shared_ptr<Block> block, int rank,
                                                   std::vector<Peer> peers, size_t offset) override {
-    std::vector<int> pes;
     std::vector<void*> buffers, pads;
     for (size_t i = 0; i < peers.size(); ++i) {
-      pes.push_back(static_cast<int>(peers[i].pe));
-      auto* const pool = static_cast<char*>(shmem_ptr(block->pool->base(), pes.back()));
-      TORCH_CHECK(pool, "rendezvous: group: rank ", i, " is on another machine or GPUs cannot reach ",
+      auto* const pool =
+          static_cast<char*>(shmem_ptr(block->pool->base(), static_cast<int>(peers[i].pe)));
+      TORCH_CHECK(pool, "rendezvous: group: rank ", i,
+                  " is on another machine or GPUs cannot reach ",
                   "each other's memory; use a group of one machine's ranks");
       buffers.push_back(pool + peers[i].offset);
       pads.push_back(pool + peers[i].offset + (block->pad() - block->data));
@@ -53,11 +68,11 @@ class CudaAllocator final : public Allocator {
         std::vector<c10::intrusive_ptr<c10d::symmetric_memory::AllocationRef>>{},
         std::move(buffers), std::move(pads), 0ULL, nullptr, block->bytes, device_, rank,
         static_cast<int>(peers.size()));
-    return c10::make_intrusive<CudaMemory>(std::move(block), std::move(pes), places, offset);
+    return c10::make_intrusive<CudaMemory>(std::move(block), places, offset);
   }
 
  private:
-  int device_ = 0;
+  c10::DeviceIndex device_ = 0;
 };
 
 }  // namespace
@@ -72,8 +87,8 @@ void register_cuda() {
 namespace meshmem::pytorch::symm_mem {
 // A program that chooses the backend also runs without CUDA.
 void register_cuda() {
-  c10d::symmetric_memory::register_availability(
-      "MESHMEM", c10d::symmetric_memory::get_allocator(c10::kCPU));
+  c10d::symmetric_memory::register_availability("MESHMEM",
+                                                c10d::symmetric_memory::get_allocator(c10::kCPU));
 }
 }  // namespace meshmem::pytorch::symm_mem
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The symmetric memory's part of the extension module.
-#include <torch/csrc/utils/pybind.h>
-
+#include "parts.hpp"
 #include "symm_mem.hpp"
 
 namespace meshmem::pytorch {

@@ -59,16 +59,17 @@ void reduce(const Operand& input, at::ScalarType type, size_t begin, size_t n, v
   std::vector<const char*> parts;
   for (int rank = 0; rank < input.memory->get_world_size(); ++rank)
     parts.push_back(bytes_of(input, rank, begin * size, n * size, copies));
-  AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(at::kHalf, at::kBFloat16, type, "symm_mem", [&] {
-    add(static_cast<scalar_t*>(out), parts, n);
-  });
+  AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(at::kHalf, at::kBFloat16, type, "symm_mem",
+                                         [&] { add(static_cast<scalar_t*>(out), parts, n); });
 }
 
 void check_sum(const at::Tensor& input, const std::string& reduce_op) {
-  TORCH_CHECK_VALUE(reduce_op == "sum", "reduce_op: \"", reduce_op, "\" is not supported; only sum");
+  TORCH_CHECK_VALUE(reduce_op == "sum", "reduce_op: \"", reduce_op,
+                    "\" is not supported; only sum");
   const auto type = input.scalar_type();
-  TORCH_CHECK_TYPE(at::isIntegralType(type, false) || at::isComplexType(type) || type == at::kFloat ||
-                       type == at::kDouble || type == at::kHalf || type == at::kBFloat16,
+  TORCH_CHECK_TYPE(at::isIntegralType(type, false) || at::isComplexType(type) ||
+                       type == at::kFloat || type == at::kDouble || type == at::kHalf ||
+                       type == at::kBFloat16,
                    "input: ", type, " has no sum");
 }
 
@@ -87,7 +88,8 @@ void check_apart(const at::Tensor& out, const at::Tensor& input) {
 }
 
 void check_shape(const at::Tensor& tensor, at::IntArrayRef sizes, const char* name) {
-  TORCH_CHECK_VALUE(tensor.sizes() == sizes, name, ": it has shape ", tensor.sizes(), ", not ", sizes);
+  TORCH_CHECK_VALUE(tensor.sizes() == sizes, name, ": it has shape ", tensor.sizes(), ", not ",
+                    sizes);
 }
 
 // ---- All-reduce
@@ -215,8 +217,8 @@ at::Tensor tile_of(const at::Tensor& tile, const Operand& from, int rank) {
 void multi_root_tile_reduce(const std::vector<at::Tensor>& tiles, at::Tensor out,
                             const std::vector<int64_t>& roots, const std::string& group,
                             const std::string& reduce_op) {
-  TORCH_CHECK_VALUE(!tiles.empty() && tiles.size() == roots.size(), "roots: there are ", roots.size(),
-                    " for ", tiles.size(), " tiles");
+  TORCH_CHECK_VALUE(!tiles.empty() && tiles.size() == roots.size(), "roots: there are ",
+                    roots.size(), " for ", tiles.size(), " tiles");
   std::vector<Operand> from;
   for (size_t i = 0; i < tiles.size(); ++i) {
     check_sum(tiles[i], reduce_op);
@@ -226,8 +228,8 @@ void multi_root_tile_reduce(const std::vector<at::Tensor>& tiles, at::Tensor out
     const auto span = at::empty({0}, tiles[i].options())
                           .set_(tiles[i].storage(), tiles[i].storage_offset(), {1}, {1});
     from.push_back(operand(span, group, "in_tile"));
-    TORCH_CHECK_VALUE(roots[i] >= 0 && roots[i] < from[0].memory->get_world_size(), "root: ",
-                      roots[i], " is not in 0..", from[0].memory->get_world_size() - 1);
+    TORCH_CHECK_VALUE(roots[i] >= 0 && roots[i] < from[0].memory->get_world_size(),
+                      "root: ", roots[i], " is not in 0..", from[0].memory->get_world_size() - 1);
   }
   auto& memory = *from[0].memory;
   between_barriers(memory, [&] {
@@ -259,8 +261,9 @@ struct Chunks {
   int64_t align;
 };
 
-void all_to_all(const at::Tensor& input, at::Tensor& out, const at::Tensor& splits, at::Tensor& result,
-                const std::string& group, const char* splits_name, Chunks chunks) {
+void all_to_all(const at::Tensor& input, at::Tensor& out, const at::Tensor& splits,
+                at::Tensor& result, const std::string& group, const char* splits_name,
+                Chunks chunks) {
   check_like(out, input, "out");
   check_like(result, splits, "out_splits_offsets");
   TORCH_CHECK_TYPE(splits.scalar_type() == at::kLong, splits_name, ": its dtype is ",
@@ -271,14 +274,14 @@ void all_to_all(const at::Tensor& input, at::Tensor& out, const at::Tensor& spli
   const int n = memory.get_world_size(), me = memory.get_rank();
   const int64_t n_chunks = splits.size(-1);
   TORCH_CHECK_VALUE(splits.dim() == (chunks.has_offsets ? 2 : 1) &&
-                        splits.numel() == n_chunks * (chunks.has_offsets ? 2 : 1) &&
-                        n_chunks > 0 && n_chunks % n == 0 &&
+                        splits.numel() == n_chunks * (chunks.has_offsets ? 2 : 1) && n_chunks > 0 &&
+                        n_chunks % n == 0 &&
                         (chunks.n_experts == 0 || n_chunks == n * chunks.n_experts),
                     splits_name, ": it has shape ", splits.sizes(), " in a group of ", n);
   check_shape(result, {2, n_chunks}, "out_splits_offsets");
-  TORCH_CHECK_VALUE(input.dim() > 0 && out.dim() == input.dim() &&
-                        input.sizes().slice(1) == out.sizes().slice(1),
-                    "out: it has shape ", out.sizes(), ", but input has ", input.sizes());
+  TORCH_CHECK_VALUE(
+      input.dim() > 0 && out.dim() == input.dim() && input.sizes().slice(1) == out.sizes().slice(1),
+      "out: it has shape ", out.sizes(), ", but input has ", input.sizes());
   const int n_experts = static_cast<int>(n_chunks / n);
   const size_t row = input.size(0) ? input.nbytes() / input.size(0) : 0;
   auto* const out_counts = result.mutable_data_ptr<int64_t>();
@@ -289,8 +292,8 @@ void all_to_all(const at::Tensor& input, at::Tensor& out, const at::Tensor& spli
     std::vector<std::vector<char>> copies;
     std::vector<const int64_t*> tables;
     for (int rank = 0; rank < n; ++rank)
-      tables.push_back(reinterpret_cast<const int64_t*>(
-          bytes_of(counts, rank, 0, splits.nbytes(), copies)));
+      tables.push_back(
+          reinterpret_cast<const int64_t*>(bytes_of(counts, rank, 0, splits.nbytes(), copies)));
     int64_t place = 0;
     const int n_major = chunks.is_rank_major_in ? n_experts : n;
     for (int major = 0; major < n_major; ++major) {
@@ -333,7 +336,8 @@ void all_to_all_vdev(const at::Tensor& input, at::Tensor out, const at::Tensor& 
 void all_to_all_vdev_2d(const at::Tensor& input, at::Tensor out, const at::Tensor& in_splits,
                         at::Tensor result, const std::string& group, std::optional<int64_t> align) {
   TORCH_CHECK_VALUE(align.value_or(1) > 0, "major_align: ", *align, " is not positive");
-  all_to_all(input, out, in_splits, result, group, "in_splits", {0, true, false, align.value_or(1)});
+  all_to_all(input, out, in_splits, result, group, "in_splits",
+             {0, true, false, align.value_or(1)});
 }
 
 void all_to_all_vdev_2d_offset(const at::Tensor& input, at::Tensor out, const at::Tensor& in_splits,
@@ -497,9 +501,9 @@ TORCH_LIBRARY_IMPL(symm_mem, CPU, m) {
   m.impl("nccl_put_signal", kernel<&put_signal>());
   m.impl("memset32_", kernel<&memset32_>());
   m.impl("stream_write_value32_", kernel<&write_value32_>());
-  for (const char* name : {"multimem_all_reduce_", "multimem_one_shot_all_reduce",
-                           "multimem_one_shot_all_reduce_out", "multimem_one_shot_reduce_out",
-                           "multimem_all_gather_out"})
+  for (const char* name :
+       {"multimem_all_reduce_", "multimem_one_shot_all_reduce", "multimem_one_shot_all_reduce_out",
+        "multimem_one_shot_reduce_out", "multimem_all_gather_out"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&refuse>());
 }
 
