@@ -30,8 +30,9 @@ def _start() -> None:
 
 
 def _low_contention_all_gather(tensor: torch.Tensor, group_name: str) -> torch.Tensor:
-    gathered = torch.ops._c10d_functional.all_gather_into_tensor(
-        tensor.contiguous(), dist.distributed_c10d._get_group_size_by_name(group_name), group_name)
+    size = dist.distributed_c10d._get_group_size_by_name(group_name)
+    gathered = torch.ops._c10d_functional.all_gather_into_tensor(tensor.contiguous(), size,
+                                                                 group_name)
     return funcol.wait_tensor(gathered)
 
 
@@ -39,8 +40,9 @@ def _low_contention_reduce_scatter(tensor: torch.Tensor, reduce_op: str,
                                    group_name: str) -> torch.Tensor:
     if reduce_op not in ("sum", "avg"):
         raise ValueError(f'reduce_op: "{reduce_op}" is not supported; only sum and avg')
-    part = torch.ops._c10d_functional.reduce_scatter_tensor(
-        tensor.contiguous(), reduce_op, dist.distributed_c10d._get_group_size_by_name(group_name), group_name)
+    size = dist.distributed_c10d._get_group_size_by_name(group_name)
+    part = torch.ops._c10d_functional.reduce_scatter_tensor(tensor.contiguous(), reduce_op, size,
+                                                            group_name)
     return funcol.wait_tensor(part)
 
 
