@@ -23,6 +23,13 @@ def world():
 
 
 @pytest.fixture
+def near(n):
+    """All ranks are on one machine, so they have each other's addresses."""
+    if meshmem.TEAM_SHARED.n_pes() != n:
+        pytest.skip("not one machine")
+
+
+@pytest.fixture
 def halves(me, n):
     """The group of this rank, of two: not all ranks are in each."""
     groups = [dist.new_group(list(range(first, n, 2))) for first in range(min(2, n))]
@@ -60,12 +67,14 @@ def test_a_handle_describes_the_memory(me, n, world):
     hdl = symm_mem.rendezvous(tensor, world)
     assert (hdl.rank, hdl.world_size, hdl.buffer_size) == (me, n, 30)
     assert hdl.device == torch.device("cpu") and hdl.multicast_ptr == 0
-    assert hdl.buffer_ptrs[me] == tensor.data_ptr() and len(set(hdl.signal_pad_ptrs)) == n
+    assert hdl.buffer_ptrs[me] == tensor.data_ptr()
+    near = [pointer for pointer in hdl.signal_pad_ptrs if pointer]
+    assert len(near) == len(set(near)) == meshmem.TEAM_SHARED.n_pes()
     assert tensor.data_ptr() % 512 == 0
     assert symm_mem.rendezvous(tensor, dist.group.WORLD).buffer_ptrs == hdl.buffer_ptrs
 
 
-def test_get_buffer_reads_and_writes_all_ranks(me, n, world):
+def test_get_buffer_reads_and_writes_all_ranks(me, n, world, near):
     tensor = symmetric(values_of(me, 100), world)
     hdl = symm_mem.rendezvous(tensor, world)
     hdl.barrier()
@@ -81,6 +90,15 @@ def test_get_buffer_reads_and_writes_all_ranks(me, n, world):
     remote = ops.get_remote_tensors(tensor, world)
     assert [float(part[99]) for part in remote] == [(rank - 1) % n for rank in range(n)]
     hdl.barrier()
+
+
+def test_other_machines_have_no_address(me, n, world):
+    if meshmem.TEAM_SHARED.n_pes() == n:
+        pytest.skip("one machine")
+    hdl = symm_mem.rendezvous(symm_mem.empty(8, device="cpu"), world)
+    with pytest.raises(RuntimeError, match="Cannot get buffer across nodes"):
+        hdl.get_buffer(hdl.buffer_ptrs.index(0), (8,), torch.float32)
+    dist.barrier()
 
 
 def test_ranks_allocate_alone(me, n, world):
@@ -100,7 +118,7 @@ def test_memory_is_used_again(world):
     dist.barrier()
 
 
-def test_a_handle_keeps_the_memory(me, n, world):
+def test_a_handle_keeps_the_memory(me, n, world, near):
     hdl = symm_mem.rendezvous(symm_mem.empty(8, device="cpu").fill_(me), world)
     other = symm_mem.empty(8, device="cpu").fill_(99)
     hdl.barrier()
@@ -153,7 +171,7 @@ def test_a_group_made_again_has_a_new_handle(me, n, halves, time_made):
 
 
 @pytest.mark.parametrize("channel", [0, 5])
-def test_signals_order_stores(me, n, world, channel):
+def test_signals_order_stores(me, n, world, near, channel):
     hdl = symm_mem.rendezvous(symm_mem.empty(1000, dtype=torch.int64, device="cpu"), world)
     mine, right, left = hdl.get_buffer(me, (1000,), torch.int64), (me + 1) % n, (me - 1) % n
     hdl.barrier(channel)
@@ -449,7 +467,7 @@ def test_handles_refuse(me, n, world):
     refused(ValueError, "put_signal: channel: -2 is not in 0..", lambda: hdl.put_signal(0, -2))
     refused(ValueError, "channel: 2304 is not in 0..", lambda: hdl.put_signal(0, 2304))
     refused(RuntimeError, "exceeds the allocated size",
-            lambda: hdl.get_buffer(0, (5,), torch.float32))
+            lambda: hdl.get_buffer(me, (5,), torch.float32))
     refused(ValueError, "src: it has 20 bytes, but the tensor of hdl only 16",
             lambda: symm_mem.put_signal(torch.zeros(5), hdl, 0))
     dist.barrier()
