@@ -10,14 +10,18 @@ import typing
 
 import torch
 import torch.distributed as dist
-from torch.distributed import _functional_collectives as funcol
-from torch.distributed import _symmetric_memory as symm_mem
+from torch.distributed import _functional_collectives, _symmetric_memory
 
 import meshmem
 
 from . import _c
 
-_library = torch.library.Library("symm_mem", "IMPL", "CPU")
+funcol: typing.Any = _functional_collectives
+symm_mem: typing.Any = _symmetric_memory
+c10d: typing.Any = dist.distributed_c10d
+library: typing.Any = torch.library
+
+_operators = library.Library("symm_mem", "IMPL")
 
 
 def _start() -> None:
@@ -26,24 +30,22 @@ def _start() -> None:
         meshmem.init()
         return
     from ._process_group import _start_job
-    _start_job(dist.distributed_c10d._get_default_store(), dist.get_rank(), dist.get_world_size())
+    _start_job(c10d._get_default_store(), dist.get_rank(), dist.get_world_size())
 
 
-def _low_contention_all_gather(tensor: torch.Tensor, group_name: str) -> torch.Tensor:
-    size = dist.distributed_c10d._get_group_size_by_name(group_name)
-    gathered = torch.ops._c10d_functional.all_gather_into_tensor(tensor.contiguous(), size,
-                                                                 group_name)
-    return funcol.wait_tensor(gathered)
+def _low_contention_all_gather(tensor: torch.Tensor, group_name: str) -> typing.Any:
+    size = c10d._get_group_size_by_name(group_name)
+    return funcol.wait_tensor(torch.ops._c10d_functional.all_gather_into_tensor(
+        tensor.contiguous(), size, group_name))
 
 
 def _low_contention_reduce_scatter(tensor: torch.Tensor, reduce_op: str,
-                                   group_name: str) -> torch.Tensor:
+                                   group_name: str) -> typing.Any:
     if reduce_op not in ("sum", "avg"):
         raise ValueError(f'reduce_op: "{reduce_op}" is not supported; only sum and avg')
-    size = dist.distributed_c10d._get_group_size_by_name(group_name)
-    part = torch.ops._c10d_functional.reduce_scatter_tensor(tensor.contiguous(), reduce_op, size,
-                                                            group_name)
-    return funcol.wait_tensor(part)
+    size = c10d._get_group_size_by_name(group_name)
+    return funcol.wait_tensor(torch.ops._c10d_functional.reduce_scatter_tensor(
+        tensor.contiguous(), reduce_op, size, group_name))
 
 
 def _wrap_signals() -> None:
@@ -81,5 +83,5 @@ def register() -> None:
              symm_mem._fused_scaled_matmul_reduce_scatter_fallback),
             ("_low_contention_all_gather", _low_contention_all_gather),
             ("_low_contention_reduce_scatter", _low_contention_reduce_scatter)):
-        _library.impl(name, function)
+        _operators.impl(name, function, "CPU")
     _wrap_signals()

@@ -115,6 +115,11 @@ def test_memory_is_used_again(world):
     first = symm_mem.empty(1 << 20, device="cpu").data_ptr()
     for _ in range(3000):  # 12 GB in all
         assert symm_mem.empty(1 << 20, device="cpu").data_ptr() == first
+    parts = [symm_mem.empty(1 << 18, device="cpu") for _ in range(5)]
+    del parts[3], parts[1], parts[1]  # the middle one last, so that three become one
+    assert len(parts) == 2
+    assert parts[0].data_ptr() < symm_mem.empty(3 << 18, device="cpu").data_ptr() < (
+        parts[1].data_ptr())
     dist.barrier()
 
 
