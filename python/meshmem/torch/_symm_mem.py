@@ -85,3 +85,6 @@ def register() -> None:
             ("_low_contention_reduce_scatter", _low_contention_reduce_scatter)):
         _operators.impl(name, function, "CPU")
     _wrap_signals()
+    if torch.cuda.is_available():
+        from . import _symm_mem_cuda
+        _symm_mem_cuda.register()

@@ -80,21 +80,66 @@ def check_reductions(me, n, group, device):
     assert out.equal(expected[1024 * me:1024 * (me + 1)])
 
 
-def check_refusals(me, n, group, device):
+def check_refusals(group, device):
     tensor, _ = symmetric(torch.zeros(1024, device=device), group)
-    splits, _ = symmetric(torch.zeros(n, dtype=torch.int64, device=device), group)
-    result, _ = symmetric(torch.zeros(2, n, dtype=torch.int64, device=device), group)
     for call in (lambda: ops.multimem_all_reduce_(tensor, "sum", group.group_name),
                  lambda: ops.one_shot_all_reduce(torch.zeros(8, device=device), "sum",
-                                                 group.group_name),
-                 lambda: ops.all_to_all_vdev(tensor, tensor, splits, result, group.group_name)):
+                                                 group.group_name)):
         try:
             call()
         except (RuntimeError, ValueError) as error:
-            if me == 0:
+            if dist.get_rank() == 0:
                 print("refused:", str(error).splitlines()[0])
             continue
         raise AssertionError("not refused")
+
+
+def check_moves(me, n, group, device):
+    """Operators of meshmem's own for CUDA tensors."""
+    name, right = group.group_name, (me + 1) % n
+    tensor, hdl = symmetric(values_of(me, 64 * n, torch.float32, device), group)
+    dist.barrier()
+    if me == 0:
+        ops.nvshmem_put(tensor[8:16], n - 1)
+    torch.cuda.synchronize()
+    dist.barrier()
+    if me == n - 1:
+        assert tensor[8:16].equal(values_of(0, 16, torch.float32, device)[8:])
+        assert tensor[16:].equal(values_of(me, 64 * n, torch.float32, device)[16:])
+    pad = hdl.get_signal_pad(me, (1,), torch.uint64, 100)
+    dist.barrier()
+    ops.nvshmem_put_with_signal(tensor, pad, 77 + me, right)
+    ops.nvshmem_wait_for_signal(pad, 77 + (me - 1) % n, (me - 1) % n)
+    torch.cuda.synchronize()
+    dist.barrier()
+    tensor.copy_(values_of(me, 64 * n, torch.float32, device))
+    out = ops.nvshmem_all_to_all(tensor, torch.zeros_like(tensor), name)
+    parts = [values_of(rank, 64 * n, torch.float32, device).chunk(n)[me] for rank in range(n)]
+    assert out.equal(torch.cat(parts))
+    ops.nvshmem_broadcast(tensor, n - 1, name)
+    assert tensor.equal(values_of(n - 1, 64 * n, torch.float32, device))
+
+    n_experts, room, width = 3, 64 * n, 5
+    splits_of = [torch.tensor([(rank * 5 + chunk * 3) % 4 for chunk in range(n * n_experts)])
+                 for rank in range(n)]
+    rows_of = [torch.randn(room, width, generator=torch.Generator().manual_seed(rank))
+               for rank in range(n)]
+    source, _ = symmetric(rows_of[me].to(device), group)
+    splits, _ = symmetric(splits_of[me].to(device), group)
+    out, _ = symmetric(torch.zeros(room, width, device=device), group)
+    result, _ = symmetric(torch.zeros(2, n * n_experts, dtype=torch.int64, device=device), group)
+    ops.all_to_all_vdev_2d(source, out, splits, result, name, 8)
+    for expert in range(n_experts):
+        for rank in range(n):
+            chunk = me * n_experts + expert
+            begin, rows = int(splits_of[rank][:chunk].sum()), int(splits_of[rank][chunk])
+            count, place = result[:, expert * n + rank].tolist()
+            assert count == rows, (count, rows)
+            assert out[place:place + rows].cpu().equal(rows_of[rank][begin:begin + rows])
+    back = torch.zeros(room, width, device=device)
+    ops.all_to_all_vdev_2d_offset(out, back, result, torch.zeros_like(result), name)
+    total = int(splits_of[me].sum())
+    assert back[:total].equal(source[:total])
 
 
 def microseconds(call, hdl, calls=20, replays=10):
@@ -138,6 +183,25 @@ def measure(me, n, group, device):
         for what, call in calls.items():
             times[f"{what} {size}"] = microseconds(call, hdl, calls=20 if size < 1 << 22 else 5)
     times["barrier 0"] = microseconds(hdl.barrier, hdl)
+    if symm_mem.get_backend("cuda") != "CUDA":
+        times.update(measure_experts(n, group, device))
+    return times
+
+
+def measure_experts(n, group, device, hidden=7168, top=8):
+    """Rows of tokens to experts, 4 of which each rank has."""
+    times = {}
+    for tokens in (1, 8, 128):
+        rows = tokens * top
+        source, hdl = symmetric(torch.zeros(rows, hidden, dtype=torch.bfloat16, device=device),
+                                group)
+        out, _ = symmetric(torch.zeros(2 * n * rows, hidden, dtype=torch.bfloat16, device=device),
+                           group)
+        counts = torch.full((4 * n,), rows // (4 * n), dtype=torch.int64, device=device)
+        splits, _ = symmetric(counts, group)
+        result, _ = symmetric(torch.zeros(2, 4 * n, dtype=torch.int64, device=device), group)
+        times[f"all_to_all_vdev_2d {rows * hidden * 2}"] = microseconds(
+            lambda: ops.all_to_all_vdev_2d(source, out, splits, result, group.group_name), hdl)
     return times
 
 
@@ -160,7 +224,10 @@ def run_rank(backend, result):
     dist.barrier()
     torch.cuda.synchronize()
     if backend == "MESHMEM":
-        check_refusals(me, n, group, device)
+        check_moves(me, n, group, device)
+        check_refusals(group, device)
+        if me == 0:
+            print("moves are correct", flush=True)
     dist.destroy_process_group()
 
 

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of torch.ops.symm_mem for CUDA tensors of meshmem, where torch's code needs NVSHMEM.
+
+All work takes its place on the current stream, and a graph can capture it. The code has no word of
+CUDA, so the tests run it on CPU tensors by Triton's interpreter.
+"""
+from __future__ import annotations
+
+import typing
+import warnings
+
+import torch
+import triton
+import triton.language as tl
+from torch.distributed import _symmetric_memory
+
+symm_mem: typing.Any = _symmetric_memory
+library: typing.Any = torch.library
+_operators = library.Library("symm_mem", "IMPL")
+WORLD = "0"  # the name of the default group
+CHANNEL = 0
+WORDS = ((8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.int8))
+
+
+def _meet(tensor: torch.Tensor, group_name: str, name: str) -> typing.Any:
+    hdl = symm_mem.rendezvous(tensor, group_name)
+    if hdl is None:
+        raise ValueError(f"{name}: it is not symmetric memory, as symm_mem.empty makes it")
+    return hdl
+
+
+def _check(condition: bool, text: str) -> None:
+    if not condition:
+        raise ValueError(text)
+
+
+def _place(hdl: typing.Any, tensor: torch.Tensor) -> int:
+    return tensor.data_ptr() - int(hdl.buffer_ptrs[hdl.rank])
+
+
+def _remote(hdl: typing.Any, tensor: torch.Tensor, rank: int) -> torch.Tensor:
+    """The same part of another rank's memory, which may have gaps."""
+    _check(0 <= rank < hdl.world_size, f"peer: {rank} is not in 0..{hdl.world_size - 1}")
+    span = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride()))
+    whole = hdl.get_buffer(rank, (span if tensor.numel() else 0,), tensor.dtype,
+                           _place(hdl, tensor) // tensor.element_size())
+    return typing.cast(torch.Tensor, whole.as_strided(tensor.shape, tensor.stride()))
+
+
+# ---- One-sided
+
+
+def put(tensor: torch.Tensor, peer: int) -> None:
+    _remote(_meet(tensor, WORLD, "tensor"), tensor, peer).copy_(tensor)
+
+
+def get(tensor: torch.Tensor, peer: int) -> None:
+    tensor.copy_(_remote(_meet(tensor, WORLD, "tensor"), tensor, peer))
+
+
+def put_with_signal(tensor: torch.Tensor, sigpad: torch.Tensor, signal: int, peer: int) -> None:
+    """The end of the copy on the stream publishes it to the store of the signal."""
+    put(tensor, peer)
+    hdl = _meet(tensor, WORLD, "tensor")
+    place = sigpad.data_ptr() - int(hdl.signal_pad_ptrs[hdl.rank])
+    _check(0 <= place and place % 8 == 0 and sigpad.element_size() == 8,
+           "sigpad: it is no word of 8 bytes of the signal pad of tensor")
+    hdl.get_signal_pad(peer, (1,), torch.int64, place // 8).fill_(signal)
+
+
+@triton.jit
+def _wait_kernel(word, value):  # type: ignore[no-untyped-def]
+    wanted = tl.load(value)
+    while tl.atomic_cas(word, wanted, wanted, sem="acquire", scope="sys") != wanted:
+        pass
+
+
+def wait_for_signal(sigpad: torch.Tensor, signal: int, peer: int) -> None:
+    _check(sigpad.element_size() == 8, f"sigpad: its dtype is {sigpad.dtype}, not of 8 bytes")
+    word = sigpad.view(torch.int64)
+    _wait_kernel[(1,)](word, torch.full_like(word[:1], signal))
+
+
+# ---- Collectives
+
+
+def broadcast(input: torch.Tensor, root: int, group_name: str) -> torch.Tensor:
+    hdl = _meet(input, group_name, "input")
+    source = _remote(hdl, input, root)
+    hdl.barrier(CHANNEL)
+    if root != hdl.rank:
+        input.copy_(source)
+    hdl.barrier(CHANNEL)
+    return input
+
+
+def all_to_all(input: torch.Tensor, out: torch.Tensor, group_name: str) -> torch.Tensor:
+    hdl = _meet(input, group_name, "input")
+    n = hdl.world_size
+    _check(input.is_contiguous() and input.numel() % n == 0, f"input: {n} ranks cannot share it")
+    _check(out.is_contiguous() and out.numel() == input.numel() and out.dtype == input.dtype,
+           "out: its shape or dtype is not that of input")
+    part = input.view(n, -1)[hdl.rank]
+    hdl.barrier(CHANNEL)
+    for rank in range(n):
+        out.view(n, -1)[rank].copy_(_remote(hdl, part, rank))
+    hdl.barrier(CHANNEL)
+    return out
+
+
+def multi_root_tile_reduce(in_tiles: list[torch.Tensor], out_tile: torch.Tensor, roots: list[int],
+                           group_name: str, reduce_op: str = "sum") -> None:
+    _check(reduce_op == "sum", f'reduce_op: "{reduce_op}" is not supported; only sum')
+    _check(len(roots) == len(in_tiles) > 0, f"roots: {len(roots)} for {len(in_tiles)} tiles")
+    hdls = [_meet(tile, group_name, "in_tile") for tile in in_tiles]
+    hdls[0].barrier(CHANNEL)
+    for tile, hdl, root in zip(in_tiles, hdls, roots):
+        if root == hdl.rank:
+            out_tile.copy_(_remote(hdl, tile, 0))
+            for rank in range(1, hdl.world_size):
+                out_tile.add_(_remote(hdl, tile, rank))
+    hdls[0].barrier(CHANNEL)
+
+
+def tile_reduce(in_tile: torch.Tensor, out_tile: torch.Tensor, root: int, group_name: str,
+                reduce_op: str = "sum") -> None:
+    multi_root_tile_reduce([in_tile], out_tile, [root], group_name, reduce_op)
+
+
+# ---- All-to-all of rows, with counts that are on the device
+
+
+@triton.jit
+def _gather_kernel(buffers, place, out, ranks, counts, starts, places,  # type: ignore
+                   row_words, WORD: tl.constexpr, BLOCK: tl.constexpr):
+    """Programs (chunk, i) copy the rows of a chunk from the rank that has it."""
+    chunk = tl.program_id(0)
+    rank = tl.load(ranks + chunk)
+    buffer = tl.load(buffers.to(tl.pointer_type(tl.int64)) + rank) + place
+    source = buffer.to(tl.pointer_type(WORD)) + tl.load(starts + chunk) * row_words
+    dest = out + tl.load(places + chunk) * row_words
+    n_words = tl.load(counts + chunk) * row_words
+    begin = tl.program_id(1).to(tl.int64) * BLOCK
+    while begin < n_words:
+        words = begin + tl.arange(0, BLOCK)
+        values = tl.load(source + words, mask=words < n_words)
+        tl.store(dest + words, values, mask=words < n_words)
+        begin += tl.num_programs(1) * BLOCK
+
+
+def _exchange(input: torch.Tensor, out: torch.Tensor, splits: torch.Tensor, result: torch.Tensor,
+              group_name: str, name: str, n_experts: int, is_rank_major_in: bool,
+              align: int) -> None:
+    """As all_to_all of symm_mem_ops.cpp. `splits` has a second row, of offsets, where the input is
+    not by rank. n_experts is 0 if the shape of splits says it."""
+    hdl, counts_hdl = _meet(input, group_name, "input"), _meet(splits, group_name, name)
+    n, me, n_chunks = hdl.world_size, hdl.rank, splits.shape[-1]
+    for tensor, what in ((input, "input"), (out, "out"), (splits, name),
+                         (result, "out_splits_offsets")):
+        _check(tensor.is_contiguous(), f"{what}: it is not contiguous")
+    _check(splits.dtype == result.dtype == torch.int64, f"{name}: its dtype is not int64")
+    _check(splits.shape == ((n_chunks,) if is_rank_major_in else (2, n_chunks))
+           and n_chunks % n == 0 and n_experts in (0, n_chunks // n),
+           f"{name}: it has shape {list(splits.shape)} in a group of {n}")
+    _check(result.shape == (2, n_chunks), f"out_splits_offsets: it has no shape [2, {n_chunks}]")
+    _check(input.dtype == out.dtype and input.shape[1:] == out.shape[1:],
+           "out: its rows are not those of input")
+    hdl.barrier(CHANNEL)
+    tables = torch.stack([_remote(counts_hdl, splits, rank) for rank in range(n)])
+    ranks = torch.arange(n, device=input.device)
+    if is_rank_major_in:  # [rank, rank, expert] becomes [expert, rank]
+        starts = (tables.cumsum(1) - tables).view(n, n, -1)[:, me].t()
+        counts = tables.view(n, n, -1)[:, me].t()
+        ranks = ranks.expand(n_chunks // n, n)
+    else:  # [rank, expert, rank] becomes [rank, expert]
+        counts, starts = (tables[:, row].view(n, -1, n)[:, :, me] for row in range(2))
+        ranks = ranks.view(n, 1).expand(n, n_chunks // n)
+    lengths = counts.sum(1)
+    if align:
+        lengths = ((lengths + align - 1) // align).clamp(min=1) * align
+    places = (lengths.cumsum(0) - lengths).view(-1, 1) + counts.cumsum(1) - counts
+    is_inside = (counts >= 0) & (starts >= 0) & (starts + counts <= input.shape[0])
+    torch._assert_async((is_inside & (places + counts <= out.shape[0])).all(),
+                        f"{name}: a chunk is not in input or out")
+    result[0].copy_(counts.reshape(-1))
+    result[1].copy_(places.reshape(-1))
+
+    row_bytes = input.element_size() * int(input[0].numel()) if len(input) else 0
+    addresses = row_bytes | _place(hdl, input) | out.data_ptr()
+    word_bytes, word = next(found for found in WORDS if addresses % found[0] == 0)
+    _gather_kernel[(n_chunks, max(1, 128 // n_chunks))](
+        hdl.buffer_ptrs_dev, _place(hdl, input), out.view(-1).view(word),
+        *(table.reshape(-1).contiguous() for table in (ranks, counts, starts)), result[1],
+        row_bytes // word_bytes, WORD=getattr(tl, f"int{8 * word_bytes}"), BLOCK=1024)
+    hdl.barrier(CHANNEL)
+
+
+def all_to_all_vdev(input: torch.Tensor, out: torch.Tensor, in_splits: torch.Tensor,
+                    out_splits_offsets: torch.Tensor, group_name: str) -> None:
+    _exchange(input, out, in_splits, out_splits_offsets, group_name, "in_splits", 1, True, 0)
+
+
+def all_to_all_vdev_2d(input: torch.Tensor, out: torch.Tensor, in_splits: torch.Tensor,
+                       out_splits_offsets: torch.Tensor, group_name: str,
+                       major_align: typing.Optional[int] = None) -> None:
+    align = 1 if major_align is None else major_align
+    _check(align > 0, f"major_align: {align} is not positive")
+    _exchange(input, out, in_splits, out_splits_offsets, group_name, "in_splits", 0, True, align)
+
+
+def all_to_all_vdev_2d_offset(input: torch.Tensor, out: torch.Tensor,
+                              in_splits_offsets: torch.Tensor, out_splits_offsets: torch.Tensor,
+                              group_name: str) -> None:
+    _exchange(input, out, in_splits_offsets, out_splits_offsets, group_name, "in_splits_offsets",
+              0, False, 0)
+
+
+OPERATORS: dict[str, typing.Callable[..., typing.Any]] = {
+    "nvshmem_put": put, "nvshmem_get": get, "nvshmem_put_with_signal": put_with_signal,
+    "nvshmem_wait_for_signal": wait_for_signal, "nvshmem_broadcast": broadcast,
+    "nvshmem_all_to_all": all_to_all, "tile_reduce": tile_reduce,
+    "multi_root_tile_reduce": multi_root_tile_reduce, "all_to_all_vdev": all_to_all_vdev,
+    "all_to_all_vdev_2d": all_to_all_vdev_2d,
+    "all_to_all_vdev_2d_offset": all_to_all_vdev_2d_offset}
+
+
+def _choose(name: str, function: typing.Callable[..., typing.Any]) -> None:
+    """torch's kernel stays the one of all other backends."""
+    before = library.get_kernel(f"symm_mem::{name}", "CUDA")
+
+    def chosen(keys: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
+        if symm_mem.get_backend("cuda") == "MESHMEM":
+            return function(*arguments, **options)
+        return before.call_boxed(keys, *arguments, **options)
+
+    _operators.impl(name, chosen, "CUDA", with_keyset=True, allow_override=True)
+
+
+def register() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a kernel replaces another one
+        for name, function in OPERATORS.items():
+            _choose(name, function)
