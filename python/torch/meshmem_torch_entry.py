@@ -32,15 +32,18 @@ def _wrap_env_rendezvous(handlers: dict[str, typing.Any]) -> None:
 
 def _load_at_set_backend() -> None:
     """symm_mem.set_backend("MESHMEM") loads the package, which makes the backend known to torch."""
-    from torch._C._distributed_c10d import _SymmetricMemory
-    before = _SymmetricMemory.set_backend
+    from torch._C import _distributed_c10d
+    memory = getattr(_distributed_c10d, "_SymmetricMemory", None)
+    before = getattr(memory, "set_backend", None)
+    if before is None:
+        return
 
     def set_backend(name: str) -> None:
         if name == "MESHMEM":
             import meshmem.torch
         before(name)
 
-    _SymmetricMemory.set_backend = staticmethod(set_backend)
+    memory.set_backend = staticmethod(set_backend)
 
 
 def register() -> None:

@@ -35,7 +35,11 @@ const char* bytes_of(const Operand& input, int rank, size_t offset, size_t bytes
   return copy.data();
 }
 
+// The loops need vectors, which GCC 12 makes from -O3 on.
 template <class T>
+#if defined(__GNUC__) && !defined(__clang__)
+[[gnu::optimize("O3")]]
+#endif
 void add(T* out, const std::vector<const char*>& parts, size_t n) {
   using Sum = at::opmath_type<T>;
   constexpr size_t kStrip = 1024;
