@@ -204,10 +204,19 @@ c10::intrusive_ptr<SymmetricMemory> Allocator::rendezvous(void* ptr,
   TORCH_CHECK_VALUE(name || block->default_group, "rendezvous: group: none is given");
   const auto group = c10d::resolve_process_group(name ? *name : *block->default_group);
   const size_t offset = static_cast<char*>(ptr) - block->data;
-  for (const auto& meeting : block->meetings)
-    if (meeting.group._unsafe_get_target() == group.get() && meeting.offset == offset)
-      return meeting.handle;
-  auto handle = make_handle(block, group->getRank(), exchange(group, *block), offset);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& meeting : block->meetings)
+      if (meeting.group._unsafe_get_target() == group.get() && meeting.offset == offset)
+        return meeting.handle;
+  }
+  std::vector<Peer> peers;
+  {
+    const Unlocked unlocked;
+    peers = exchange(group, *block);
+  }
+  auto handle = make_handle(block, group->getRank(), std::move(peers), offset);
+  const std::lock_guard lock(mutex_);
   block->meetings.push_back({c10::weak_intrusive_ptr<c10d::ProcessGroup>(group), offset, handle});
   return handle;
 }

@@ -6,6 +6,7 @@
 // alone, so a tensor's block may be at another place in each PE's pool.
 // Included by symm_mem*.cpp.
 #pragma once
+#include <Python.h>
 #include <shmemx.h>
 
 #include <functional>
@@ -69,6 +70,20 @@ struct Block {
   size_t pad_bytes;
   std::optional<std::string> default_group;
   std::vector<Meeting> meetings;  // these keep the block, until free() clears them
+};
+
+// Other threads of Python run while this one waits. torch calls handles with the lock.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+  ~Unlocked() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
 };
 
 // Where a rank of a group has its block.

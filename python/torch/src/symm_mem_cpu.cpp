@@ -5,7 +5,6 @@
 // orders the signal before all later loads.
 #include "symm_mem_cpu.hpp"
 
-#include <Python.h>
 #include <sched.h>
 
 #include <atomic>
@@ -13,20 +12,6 @@
 
 namespace meshmem::pytorch::symm_mem {
 namespace {
-
-// Other threads of Python run while this one waits. torch calls the handle's methods with the lock.
-class Unlocked {
- public:
-  Unlocked() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~Unlocked() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 // Whether `is_done` became true in time; 0 is without a limit.
 template <class IsDone>
@@ -130,11 +115,14 @@ void CpuMemory::barrier(int channel, size_t timeout_ms) {
 Operand operand(const at::Tensor& tensor, const std::string& group, const char* name) {
   TORCH_CHECK_VALUE(tensor.device().is_cpu(), name, ": it is on ", tensor.device(), ", not a CPU");
   TORCH_CHECK_VALUE(tensor.is_contiguous(), name, ": it is not contiguous");
-  const auto block = allocator().find(tensor.const_data_ptr(), tensor.nbytes());
+  // Not data_ptr(), which is null for an empty tensor.
+  const auto* const data = static_cast<const char*>(tensor.storage().data()) +
+                           tensor.storage_offset() * tensor.element_size();
+  const auto block = allocator().find(data, tensor.nbytes());
   TORCH_CHECK_VALUE(block, name, ": it is not symmetric memory, as symm_mem.empty makes it");
   auto memory = allocator().rendezvous(block->data, group);
   return {c10::static_intrusive_pointer_cast<CpuMemory>(memory),
-          static_cast<size_t>(static_cast<const char*>(tensor.const_data_ptr()) - block->data)};
+          static_cast<size_t>(data - block->data)};
 }
 
 void register_cpu() {

@@ -231,7 +231,7 @@ def test_words_of_pads(me, world):
 
 
 @pytest.mark.parametrize("dtype", SUMMED)
-@pytest.mark.parametrize("count", [1, 3, 1025, 50000])
+@pytest.mark.parametrize("count", [0, 1, 3, 1025, 50000])
 def test_all_reduces(me, n, world, dtype, count):
     tensor, expected = symmetric(values_of(me, count, dtype), world), sum_of(n, count, dtype)
     assert ops.one_shot_all_reduce(tensor, "sum", world).equal(expected)
