@@ -33,7 +33,7 @@ def _wrap_env_rendezvous(handlers: dict[str, typing.Any]) -> None:
 def _load_at_set_backend() -> None:
     """symm_mem.set_backend("MESHMEM") loads the package, which makes the backend known to torch."""
     from torch._C import _distributed_c10d
-    memory = getattr(_distributed_c10d, "_SymmetricMemory", None)
+    memory: typing.Any = getattr(_distributed_c10d, "_SymmetricMemory", None)
     before = getattr(memory, "set_backend", None)
     if before is None:
         return

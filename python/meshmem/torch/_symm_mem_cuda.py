@@ -6,14 +6,15 @@ CUDA, so the tests run it on CPU tensors by Triton's interpreter.
 """
 from __future__ import annotations
 
+import importlib
 import typing
 import warnings
 
 import torch
-import triton
-import triton.language as tl
 from torch.distributed import _symmetric_memory
 
+triton: typing.Any = importlib.import_module("triton")  # which has no types
+tl: typing.Any = importlib.import_module("triton.language")
 symm_mem: typing.Any = _symmetric_memory
 library: typing.Any = torch.library
 _operators = library.Library("symm_mem", "IMPL")
@@ -68,8 +69,8 @@ def put_with_signal(tensor: torch.Tensor, sigpad: torch.Tensor, signal: int, pee
     hdl.get_signal_pad(peer, (1,), torch.int64, place // 8).fill_(signal)
 
 
-@triton.jit
-def _wait_kernel(word, value):  # type: ignore[no-untyped-def]
+@triton.jit  # type: ignore[untyped-decorator]
+def _wait_kernel(word: typing.Any, value: typing.Any) -> None:
     wanted = tl.load(value)
     while tl.atomic_cas(word, wanted, wanted, sem="acquire", scope="sys") != wanted:
         pass
@@ -130,9 +131,10 @@ def tile_reduce(in_tile: torch.Tensor, out_tile: torch.Tensor, root: int, group_
 # ---- All-to-all of rows, with counts that are on the device
 
 
-@triton.jit
-def _gather_kernel(buffers, place, out, ranks, counts, starts, places,  # type: ignore
-                   row_words, WORD: tl.constexpr, BLOCK: tl.constexpr):
+@triton.jit  # type: ignore[untyped-decorator]
+def _gather_kernel(buffers: typing.Any, place: typing.Any, out: typing.Any, ranks: typing.Any,
+                   counts: typing.Any, starts: typing.Any, places: typing.Any,
+                   row_words: typing.Any, WORD: tl.constexpr, BLOCK: tl.constexpr) -> None:
     """Programs (chunk, i) copy the rows of a chunk from the rank that has it."""
     chunk = tl.program_id(0)
     rank = tl.load(ranks + chunk)
