@@ -58,6 +58,8 @@ def main():
     core.run_pytest("jobs", "torch/jobs")
     for ranks in (1, 2, 3, 4):
         core.run_pytest(f"{ranks} ranks", "torch/pes", (core.OSHRUN, "-n", ranks))
+    core.PAGE = core.PROJECT / "docs/pytorch.md"
+    core.check_page(least=2)
     core.run_pytest("2 fake nodes", "torch/pes", (core.OSHRUN, "--fake-nodes", 2, "-n", 3))
 
 

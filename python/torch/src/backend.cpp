@@ -237,7 +237,7 @@ Backend::WorkPtr Backend::all_reduce_each(Call call, const Tensors& tensors,
   }
   return start(std::move(call), tensors, [tensors, reductions](Lane& lane) {
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      all_reduce(lane, reductions[i], tensors[i], tensors[i]);
+      all_reduce_in_place(lane, reductions[i], tensors[i]);
   });
 }
 

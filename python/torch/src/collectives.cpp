@@ -124,6 +124,15 @@ void exchange(Lane& lane, const Exchange& plan) {
   }
 }
 
+void all_reduce_in_place(Lane& lane, const Reduction& reduction, const at::Tensor& tensor) {
+  const Elements whole{reduction, static_cast<char*>(tensor.data_ptr()), tensor.numel()};
+  const bool may_stay = !whole.is_converted(tensor) && !reduction.factor.defined();
+  if (may_stay && lane.is_same_on_all(whole.stage, tensor.nbytes()))
+    lane.reduce(reduction, whole.stage, whole.staged());
+  else
+    all_reduce(lane, reduction, tensor, tensor);
+}
+
 void all_reduce(Lane& lane, const Reduction& reduction, const at::Tensor& from,
                 const at::Tensor& to) {
   const at::Tensor source = flat_view(from), dest = flat_view(to);

@@ -27,6 +27,9 @@ struct Exchange {
 };
 void exchange(Lane& lane, const Exchange& plan);
 
+// The tensor becomes the combination of all members' tensors. It stays where it is if it is
+// symmetric.
+void all_reduce_in_place(Lane& lane, const Reduction& reduction, const at::Tensor& tensor);
 // `to` becomes the combination of all members' `from`, which may be the same. Undefined `to`: this
 // member needs no result.
 void all_reduce(Lane& lane, const Reduction& reduction, const at::Tensor& from,

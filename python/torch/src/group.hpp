@@ -18,8 +18,8 @@ namespace meshmem::pytorch {
 // The stage of the host begins with this. All words are zero at first. Then come the two buffers;
 // the rest is for messages.
 struct alignas(4096) Control {
-  std::uint64_t n_started;    // operations that this PE has begun: read by PEs that wait too long
-  std::uint64_t compared[2];  // what members compare when they meet
+  std::uint64_t n_started;   // operations that this PE has begun: read by PEs that wait too long
+  std::int64_t compared[2];  // what members compare when they meet, in turns
 };
 
 struct Group {
@@ -31,7 +31,7 @@ struct Group {
 
   int n() const { return static_cast<int>(pes.size()); }
   int pe(int rank_there) const { return pes[static_cast<std::size_t>(rank_there)]; }
-  static constexpr std::size_t kBufferBytes = std::size_t{5} << 18;
+  static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
   char* host_buffer(std::size_t i) const { return stage + sizeof(Control) + i * kBufferBytes; }
   char* message_area() const { return host_buffer(2); }
   std::size_t message_bytes() const {

@@ -5,9 +5,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace meshmem::pytorch {
+namespace {
+
+constexpr std::size_t kWorthMeeting = std::size_t{1} << 20;
+
+}  // namespace
 
 void HostLane::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -16,16 +22,30 @@ void HostLane::copy(void* to, const void* from, std::size_t bytes) {
 // Members also see what this PE has stored in its stage.
 void HostLane::meet() { shmem_team_sync(group.team); }
 
-// Two words in turns, as the buffers.
-std::size_t HostLane::meet_and_compare(std::size_t value) {
-  std::uint64_t* word = &group.control().compared[n_buffers_ % 2];
+HostLane::Range HostLane::meet_and_find_range(std::int64_t value) {
+  std::int64_t* word = &group.control().compared[n_comparisons_++ % 2];
   *word = value;
   meet();
-  std::vector<std::uint64_t> values(group.pes.size());
+  std::vector<std::int64_t> values(group.pes.size());
   for (int rank = 0; rank < group.n(); ++rank)
     shmem_getmem_nbi(&values[static_cast<std::size_t>(rank)], word, sizeof *word, group.pe(rank));
   shmem_quiet();
-  return *std::max_element(values.begin(), values.end());
+  const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+  return {*highest, *lowest};
+}
+
+std::size_t HostLane::meet_and_compare(std::size_t value) {
+  return static_cast<std::size_t>(meet_and_find_range(static_cast<std::int64_t>(value)).highest);
+}
+
+// Small tensors are copied in less time than a meeting takes.
+bool HostLane::is_same_on_all(const void* data, std::size_t bytes) {
+  if (bytes < kWorthMeeting || group.n() == 1) return false;
+  std::int64_t distance = std::numeric_limits<std::int64_t>::min();
+  if (shmem_addr_accessible(data, group.pe(group.me)))
+    distance = static_cast<const char*>(data) - group.stage;
+  const Range range = meet_and_find_range(distance);
+  return range.lowest == range.highest && range.lowest != std::numeric_limits<std::int64_t>::min();
 }
 
 void HostLane::get(void* to, const void* there, std::size_t bytes, int rank) {

@@ -23,6 +23,9 @@ class Lane {
   virtual void meet() = 0;
   // Also returns the greatest `value` of all members.
   virtual std::size_t meet_and_compare(std::size_t value) = 0;
+  // Whether the memory is symmetric and at the same place on all members, so that no copies are
+  // needed. They may meet.
+  virtual bool is_same_on_all(const void* data, std::size_t bytes) = 0;
   // From the address in the stage of another member. Complete after finish_gets().
   virtual void get(void* to, const void* there, std::size_t bytes, int rank) = 0;
   virtual void finish_gets() = 0;
@@ -41,13 +44,20 @@ class HostLane final : public Lane {
   void copy(void* to, const void* from, std::size_t bytes) override;
   void meet() override;
   std::size_t meet_and_compare(std::size_t value) override;
+  bool is_same_on_all(const void* data, std::size_t bytes) override;
   void get(void* to, const void* there, std::size_t bytes, int rank) override;
   void finish_gets() override;
   void reduce(const Reduction& reduction, void* buffer, std::size_t n) override;
   void reduce_scatter(const Reduction& reduction, void* buffer, std::size_t n) override;
 
  private:
+  struct Range {
+    std::int64_t highest, lowest;
+  };
+  Range meet_and_find_range(std::int64_t value);
+
   std::size_t n_buffers_ = 0;
+  std::size_t n_comparisons_ = 0;
 };
 
 }  // namespace meshmem::pytorch

@@ -13,7 +13,7 @@
 namespace meshmem::pytorch {
 namespace {
 
-constexpr std::size_t kHostPart = std::size_t{4} << 20, kDevicePart = std::size_t{32} << 20;
+constexpr std::size_t kHostPart = std::size_t{10} << 20, kDevicePart = std::size_t{32} << 20;
 constexpr int kHostParts = 64, kDeviceParts = 16;
 // The parts that were given back last are not taken if there are others: a member that is late may
 // still read them.
@@ -58,7 +58,7 @@ void Memory::open(bool has_gpus) {
   if (has_gpus) device.open(kDevicePart, kDeviceParts, SHMEMX_MALLOC_DEVICE);
   TORCH_CHECK(words && host.is_open(),
               "meshmem: the symmetric heap is too small for PyTorch; set SHMEM_SYMMETRIC_SIZE to "
-              "16m or more");
+              "32m or more");
 }
 
 Memory& memory() {

@@ -38,6 +38,8 @@ class StreamLane final : public Lane {
   void copy(void* to, const void* from, std::size_t bytes) override;
   void meet() override;
   std::size_t meet_and_compare(std::size_t value) override;
+  // Nothing on a stream could compare where the tensors of all members are.
+  bool is_same_on_all(const void*, std::size_t) override { return false; }
   void get(void* to, const void* there, std::size_t bytes, int rank) override;
   void finish_gets() override {}  // the stream has an order
   void reduce(const Reduction& reduction, void* buffer, std::size_t n) override;

@@ -223,3 +223,37 @@ def test_functional_collectives(me, n):
     swapped = functional.all_to_all_single(x, None, None, group)
     assert swapped[:, 0].tolist() == list(range(n))
     assert functional.broadcast(x, 0, group)[0, 0] == 0
+
+
+def test_random_sequences(me, n):
+    """All kinds one after another, without a barrier: buffers change hands in all orders."""
+    generator = torch.Generator().manual_seed(11)
+    for step in range(150):
+        size = int(torch.randint(1, 3_000_000 if step % 10 == 0 else 3000, (), generator=generator))
+        kind = int(torch.randint(6, (), generator=generator))
+        root = int(torch.randint(n, (), generator=generator))
+        mine = torch.full((size,), float(me + step), dtype=torch.float64)
+        if kind == 0:
+            dist.all_reduce(mine, async_op=bool(step % 2)) and dist.barrier()
+            assert mine[0] == mine[-1] == sum(rank + step for rank in range(n))
+        elif kind == 1:
+            dist.broadcast(mine, root)
+            assert mine[0] == mine[-1] == root + step
+        elif kind == 2:
+            outputs = [torch.zeros_like(mine) for _ in range(n)]
+            dist.all_gather(outputs, mine)
+            assert [int(output[-1]) for output in outputs] == [rank + step for rank in range(n)]
+        elif kind == 3:
+            outputs = [torch.zeros_like(mine) for _ in range(n)] if me == root else None
+            dist.gather(mine, outputs, root)
+            assert me != root or all(outputs[rank][-1] == rank + step for rank in range(n))
+        elif kind == 4:
+            blocks = torch.cat([mine + 100 * rank for rank in range(n)])
+            output = torch.zeros_like(blocks)
+            dist.all_to_all_single(output, blocks)
+            assert [int(part[-1]) for part in output.chunk(n)] == [
+                rank + step + 100 * me for rank in range(n)]
+        else:
+            blocks = mine.repeat(n)
+            dist.reduce_scatter_tensor(mine, blocks)
+            assert mine[0] == mine[-1] == sum(rank + step for rank in range(n))

@@ -108,6 +108,13 @@ def test_ranks_allocate_alone(me, n, world):
     del alone
     gc.collect()
     assert ops.one_shot_all_reduce(tensor, "sum", world).equal(sum_of(n, 1000))
+    hdl = symm_mem.rendezvous(tensor, world)
+    near = [rank for rank in range(n) if hdl.buffer_ptrs[rank]]
+    for rank in near:
+        hdl.get_signal_pad(rank).view(torch.int32)[1000 + me] = me + 5
+    dist.barrier()
+    assert hdl.get_signal_pad(me).view(torch.int32)[1000:1000 + n].tolist() == [
+        rank + 5 if rank in near else 0 for rank in range(n)]
     dist.barrier()
 
 
