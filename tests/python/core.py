@@ -98,7 +98,7 @@ def check_page(page=PAGE, least=3):
     n_run = 0
     for programs, command, shown in commands_of(page.read_text(encoding="utf-8")):
         words = shlex.split(command)
-        if "pip" in words or "./mesh" in words:
+        if "pip" in words or "./mesh" in words or not shown:
             continue
         variables = dict(word.split("=") for word in words if re.match(r"[A-Z_]+=", word))
         words = words[len(variables):]
