@@ -28,13 +28,11 @@ except ModuleNotFoundError:
     torch = None
 
 ALIGNMENT = 256
-ON_DEVICE = 1 << 16  # SHMEMX_MALLOC_DEVICE
+HOST = 1  # DLPack's kDLCPU
 
 _library = ctypes.CDLL(_core.__file__)
-_library.shmem_malloc_with_hints.restype = _library.shmem_ptr.restype = ctypes.c_void_p
-_library.shmem_malloc_with_hints.argtypes = [ctypes.c_size_t, ctypes.c_long]
+_library.shmem_ptr.restype = ctypes.c_void_p
 _library.shmem_ptr.argtypes = [ctypes.c_void_p, ctypes.c_int]
-_library.shmem_free.argtypes = [ctypes.c_void_p]
 
 
 def _as_tensor(values: NDArray) -> typing.Any:
@@ -48,16 +46,6 @@ class _DeviceBytes:
     def __init__(self, address: int, n_bytes: int) -> None:
         self.__cuda_array_interface__ = {"shape": (n_bytes,), "typestr": "|u1", "version": 3,
                                          "data": (address, False)}
-
-
-def _on_device(address: int, n_bytes: int) -> typing.Any:
-    """The memory as a tensor of the device that has it. Where torch is told another one it makes a
-    copy."""
-    for index in range(torch.cuda.device_count()):
-        made = torch.as_tensor(_DeviceBytes(address, 1), device=f"cuda:{index}")
-        if made.data_ptr() == address:
-            return torch.as_tensor(_DeviceBytes(address, n_bytes), device=made.device)
-    raise RuntimeError("torch does not see the GPU that meshmem uses")
 
 
 class Context:
@@ -79,29 +67,35 @@ class Context:
         self._addresses = [self._address_at(pe) for pe in range(self.n_pes)]
         self._broadcast = [meshmem.zeros(2, np.int64) for _ in range(2)]
         self.bases = _as_tensor(np.array(self._addresses, np.int64))
-        if self._array is None:
-            self.bases = self.bases.to(self._bytes.device)
+        if self._device:
+            self.bases = self.bases.to(self._device)
         else:
             from . import _interpreted  # which changes Triton
             region = (self._address, self._size, self.n_pes)
             _interpreted.regions[self.bases.data_ptr()] = region
 
     def _allocate(self, on_host: bool) -> None:
-        self._array: typing.Optional[meshmem.Array] = None
+        if not (torch or on_host):
+            raise ModuleNotFoundError("meshmem.triton on a GPU needs torch; TRITON_INTERPRET=1 "
+                                      "does not")
+        self._array = meshmem.empty(self._size, np.uint8, align=4096,
+                                    device="cpu" if on_host else "gpu")
+        self._device: typing.Any = None  # of torch; None: the host
         if on_host:
-            self._array = meshmem.empty(self._size, np.uint8, align=4096)
             self._bytes: typing.Any = _as_tensor(self._array.local)
             self._address = self._bytes.data_ptr()
             return
-        if not torch:
-            raise ModuleNotFoundError("meshmem.triton on a GPU needs torch; TRITON_INTERPRET=1 "
-                                      "does not")
-        self._address = _library.shmem_malloc_with_hints(self._size, ON_DEVICE)
-        if not self._address:
-            raise MemoryError(f"heap_size: no {self._size} bytes are left in the device heap "
-                              "(MESHMEM_DEVICE_HEAP_SIZE), or there is no device")
-        self._bytes = _on_device(self._address, self._size)
-        torch.cuda.set_device(self._bytes.device)
+        kind, number = self._array.__dlpack_device__()
+        if kind == HOST:
+            raise RuntimeError("meshmem has no GPU here; TRITON_INTERPRET=1 needs none")
+        self._device = torch.device("cuda", number)
+        self._address = self._array.__cuda_array_interface__["data"][0]
+        self._bytes = self._on_device(self._address, self._size)
+        torch.cuda.set_device(self._device)
+
+    def _on_device(self, address: int, n_bytes: int) -> typing.Any:
+        """The memory as a tensor. torch believes what it is told of the device."""
+        return torch.as_tensor(_DeviceBytes(address, n_bytes), device=self._device)
 
     def _address_at(self, pe: int) -> int:
         world = self.team.translate_pe(pe, meshmem.TEAM_WORLD)
@@ -113,12 +107,9 @@ class Context:
 
     def close(self) -> None:
         """Frees the memory. Collective; no tensor may be in use any more."""
-        if self._array is not None:
-            self._bytes = None
-            self._array.free()
-        else:
-            self.barrier()
-            _library.shmem_free(self._address)
+        self.barrier()
+        self._bytes = None
+        self._array.free()
         for array in self._broadcast:
             array.free()
 
@@ -201,8 +192,8 @@ class Context:
         if not 0 <= offset < self._size:
             raise ValueError("tensor: not symmetric, since this context has not made it")
         n_bytes, address = tensor.numel() * tensor.element_size(), self._addresses[pe] + offset
-        if self._array is None:
-            there = _on_device(address, n_bytes).clone()
+        if self._device:
+            there = self._on_device(address, n_bytes).clone()
         else:
             there = _as_tensor(np.frombuffer(bytearray(ctypes.string_at(address, n_bytes)), "u1"))
         return there.view(tensor.dtype).reshape(tuple(tensor.shape))
@@ -210,7 +201,7 @@ class Context:
     def barrier(self) -> None:
         """Waits for this PE's kernels and then for the team. What kernels before it have stored has
         arrived."""
-        if self._array is None:
+        if self._device:
             torch.cuda.synchronize()
         if self.team is meshmem.TEAM_WORLD:
             meshmem.barrier_all()
@@ -246,7 +237,7 @@ class Context:
 
     def get_cu_count(self) -> int:
         """Multiprocessors or compute units; 1 while Triton interprets kernels."""
-        if self._array is not None:
+        if not self._device:
             return 1
         return int(torch.cuda.get_device_properties(self.get_device()).multi_processor_count)
 
