@@ -48,7 +48,7 @@ ALLOWED["src/tools/races"] = {"src/tools/races", "src/tools/interpose", "include
 TRACE_JOB = "src/base/hooks/trace_job.hpp"
 # The last, which instrumented programs call.
 ALLOWED["src/tools/accesses"] = {"src/tools/accesses"}
-ACCESS_HOOKS = "src/base/hooks/access_hooks.hpp"
+ACCESS_HOOKS = ("src/base/hooks/access_hooks.hpp", "src/base/hooks/ledger.hpp")
 # The headers of device/ that compilers which are not for GPUs are to read, and what host code has
 # of HIP.
 FOR_THE_HOST = {"device/comparison.hpp", "device/state.hpp", "device/launch.hpp",
@@ -124,7 +124,7 @@ def complaint_about(top, source, quoted, angled):
         if str(header) == TRACE_JOB and area in ("src/tools/interpose", "src/tools/tracing",
                                                  "src/tools/races"):
             allowed = True
-        if str(header) == ACCESS_HOOKS and area in ("src/tools/accesses", "src/tools/races"):
+        if str(header) in ACCESS_HOOKS and area in ("src/tools/accesses", "src/tools/races"):
             allowed = True
         if area.startswith("src/") and used.startswith("device"):
             allowed = str(header) in FOR_THE_HOST or name in HIP_FOR_THE_HOST

@@ -99,6 +99,12 @@ MISTAKES_OF_LOADS = {
     "atomic_store_before_data": (LOAD, STORE),
     "lock_of_one": (STORE, STORE),
     "atomic_and_put": (ATOMIC, "shmem_long_put"),
+    "load_after_handing_over": (LOAD, "shmem_long_p"),
+    "store_after_handing_over": (STORE, "shmem_long_p"),
+    "load_of_others_after_handing_over": (LOAD, STORE),
+    "halves_of_a_cell": (STORE, "shmem_int_p"),
+    "many_stores_and_put": (STORE, "shmem_long_p"),
+    "many_loads_and_put": (LOAD, "shmem_long_put"),
 }
 # Between threads, sections and tasks of a PE, and of those with another PE.
 MISTAKES_OF_THREADS = {

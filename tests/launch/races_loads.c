@@ -169,6 +169,103 @@ static void atomic_and_put(void) {
   barrier_if_right();
   if (me == 0) shmem_long_put((long*)&flag_of_c, values, 1, 1);
 }
+/* Memory is handed over by a plain store: accesses before are known, and those behind it have the
+ * same number. In the mistake there are some in the last round, until the other PE has stored and
+ * for a while. By then the check knows all places of the program. */
+#define BARRIER_OF_COMPILER __asm__ volatile("" ::: "memory")
+static void use(const long* at) { __asm__ volatile("" : : "r"(*at) : "memory"); }
+static void use_until(const long* at, long value) {
+  const int is_wrong = !right && value == 3;
+  for (int left = 1000; is_wrong && left > 0; left -= *at == value) BARRIER_OF_COMPILER;
+  for (int i = 0; !is_wrong && i < 10000000; ++i) BARRIER_OF_COMPILER;
+}
+static void load_after_handing_over(void) {
+  long* theirs = shmem_ptr(&flag, 1);
+  for (long round = 1; round <= 3; ++round) {
+    if (me == 0) {
+      for (int i = 0; i < 2; ++i) use(x);
+      *theirs = round;
+      use_until(x, round);
+    } else if (me == 1) {
+      shmem_long_wait_until(&flag, SHMEM_CMP_GE, round);
+      shmem_long_p(x, round, 0);
+    }
+    shmem_barrier_all();
+  }
+}
+static void store_after_handing_over(void) {
+  long* theirs = shmem_ptr(&flag, 1);
+  for (long round = 1; round <= 3; ++round) {
+    if (me == 0) {
+      for (long i = 0; i < 10000000; ++i) {
+        if (i < 2 || (!right && round == 3)) *y = i;
+        BARRIER_OF_COMPILER;
+        if (i == 1) *theirs = round;
+      }
+    } else if (me == 1) {
+      shmem_long_wait_until(&flag, SHMEM_CMP_GE, round);
+      shmem_long_p(y, round, 0);
+    }
+    shmem_barrier_all();
+  }
+}
+/* PE 1 hands memory of PE 0 over, and goes on to load it. */
+static void load_of_others_after_handing_over(void) {
+  long* theirs = shmem_ptr(&flag, 0);
+  const long* data = shmem_ptr(heap, 0);
+  for (long round = 1; round <= 3; ++round) {
+    if (me == 1) {
+      for (int i = 0; i < 2; ++i) use(data);
+      *theirs = round;
+      use_until(data, round);
+    } else if (me == 0) {
+      shmem_long_wait_until(&flag, SHMEM_CMP_GE, round);
+      heap[1] = round;
+      heap[0] = round;
+    }
+    shmem_barrier_all();
+  }
+}
+/* PEs that use halves of 8 bytes, and in the mistake the same half. */
+static void halves_of_a_cell(void) {
+  int* halves = (int*)x;
+  if (me == 0)
+    for (int i = 0; i < 2; ++i) {
+      halves[0] = i;
+      BARRIER_OF_COMPILER;
+    }
+  if (me == 1) shmem_int_p(halves + right, 7, 0);
+}
+/* Behind the first access after a call the next ones are noted by the program itself. */
+static void many_stores_and_put(void) {
+  if (me == 1)
+    for (long i = 0; i < 8; ++i) {
+      heap[i] = i;
+      BARRIER_OF_COMPILER;
+    }
+  barrier_if_right();
+  if (me == 0) shmem_long_p(heap + 5, 1, 1);
+}
+static void many_loads_and_put(void) {
+  barrier_if_right();
+  if (me == 0) shmem_long_put(heap, values, 8, 1);
+  barrier_if_right();
+  if (me == 1)
+    for (long i = 0; i < 8; ++i) use(heap + i);
+}
+/* No mistake: what PE 1 has put is used again and again, and then PE 1 puts it anew. */
+static void use_what_was_put(void) {
+  for (long round = 1; round <= 4; ++round) {
+    if (me == 1) shmem_long_put(heap, values, 8, 0);
+    shmem_barrier_all();
+    if (me == 0)
+      for (int i = 0; i < 32; ++i) {
+        if (heap[i % 8] != values[i % 8] + i / 8) abort();
+        heap[i % 8] = values[i % 8] + i / 8 + 1;
+      }
+    shmem_barrier_all();
+  }
+}
 /* No mistake: PEs whose atomics meet. */
 static void atomics_alone(void) {
   _Atomic long* counter = shmem_ptr(&flag_of_c, 0);
@@ -278,7 +375,11 @@ static const struct {
                     CASE(load_before_signal) CASE(source_of_reduction) CASE(dest_of_reduction)
                         CASE(atomic_flag_without_fence) CASE(volatile_flag_without_fence)
                             CASE(atomic_store_before_data) CASE(lock_of_one) CASE(atomic_and_put)
-                                CASE(atomics_alone) CASE(results_of_atomics) CASE(rounds) CASE(cost)
+                                CASE(load_after_handing_over) CASE(store_after_handing_over)
+                                    CASE(load_of_others_after_handing_over) CASE(halves_of_a_cell)
+                                        CASE(many_stores_and_put) CASE(many_loads_and_put)
+                                            CASE(use_what_was_put) CASE(atomics_alone)
+                                                CASE(results_of_atomics) CASE(rounds) CASE(cost)
 #undef CASE
 };
 

@@ -21,7 +21,15 @@ constexpr int kPes = 3;
 struct Memory {
   std::array<Cell, 16> cells{};
   std::array<CellLock, Shadow::kLocks> locks{};
-  Shadow shadow{cells, locks.data()};
+  std::array<std::uint32_t, 32> loads{}, stores{};
+  std::array<std::uint16_t, 32> load_sites{}, store_sites{};
+  std::array<std::uint8_t, 16> unsettled{};
+  Shadow shadow{.cells = cells,
+                .locks = locks.data(),
+                .pe = 0,
+                .loads = {loads.data(), load_sites.data()},
+                .stores = {stores.data(), store_sites.data()},
+                .unsettled = unsettled.data()};
   std::vector<std::uint32_t> numbers = std::vector<std::uint32_t>(kPes * kOrders);
 
   std::optional<Access> add(std::size_t offset, std::size_t bytes, const Access& access) {
@@ -29,6 +37,16 @@ struct Memory {
   }
   bool try_add(const Access& access) {
     return try_add_access(shadow, 0, words_of(access), Clock(numbers, kPes));
+  }
+  // PE 0 knows of calls of another.
+  void learn(int pe, std::uint32_t call_number) {
+    numbers[place_in_clock(kPes, {pe, 0}, Order::program)] = call_number;
+  }
+  bool settles(bool stores, unsigned bytes = 255) {
+    return settle(shadow, 0, static_cast<std::uint8_t>(bytes), stores, Clock(numbers, kPes));
+  }
+  std::optional<Access> find_noted(std::size_t offset, std::size_t bytes, const Access& access) {
+    return find_in_ledger(shadow, {offset, bytes}, access, Clock(numbers, kPes));
   }
   bool has(const Access& access) const {
     for (const Slot& slot : cells[0].slots)
@@ -174,6 +192,105 @@ TEST(Add, CrossesCellsAndLocks) {
 
 // Another PE's access with this PE's numbers takes the place of an older one: a thread never takes
 // half of the one and half of the other for its own.
+TEST(Settle, LetsLoadsPassReadsAndNothingPassUnknownWrites) {
+  for (const bool writes : {false, true}) {
+    Memory memory;
+    EXPECT_FALSE(memory.add(0, 8, access_of(1, 5, writes)));
+    EXPECT_EQ(memory.unsettled[0], writes ? 3 : 1);
+    EXPECT_EQ(memory.settles(false), !writes);
+    EXPECT_FALSE(memory.settles(true));
+    EXPECT_EQ(memory.unsettled[0], writes ? 3 : 1);
+    EXPECT_EQ(memory.unsettled[1], 0);
+  }
+}
+
+// Else a PE that repeats its access would find it there, and look no further.
+TEST(Settle, TakesOutWhatAStoreStandsFor) {
+  Memory memory;
+  EXPECT_FALSE(memory.add(0, 8, access_of(1, 5, false)));
+  memory.learn(1, 5);
+  EXPECT_TRUE(memory.settles(false));
+  EXPECT_EQ(memory.unsettled[0], kStoresMustLook);
+  EXPECT_TRUE(memory.settles(true, 0x0f));
+  EXPECT_TRUE(memory.has(access_of(1, 5, false)));
+  EXPECT_EQ(memory.unsettled[0], kStoresMustLook);
+  EXPECT_TRUE(memory.settles(true));
+  EXPECT_FALSE(memory.has(access_of(1, 5, false)));
+  EXPECT_EQ(memory.unsettled[0], 0);
+}
+
+TEST(Settle, LooksAtOwnCallsUnderWay) {
+  Memory memory;
+  Access own = access_of(0, 5, true);
+  own.is_program = 0;
+  EXPECT_FALSE(memory.add(0, 8, own));
+  EXPECT_EQ(memory.unsettled[0], 0);
+  own.order = static_cast<std::uint8_t>(Order::pending);
+  EXPECT_FALSE(memory.add(0, 8, own));
+  EXPECT_EQ(memory.unsettled[0], 3);
+  EXPECT_FALSE(memory.settles(false));
+  memory.numbers[place_in_clock(kPes, {0, 0}, Order::pending)] = 5;
+  EXPECT_TRUE(memory.settles(false));
+  EXPECT_EQ(memory.unsettled[0], 0);
+}
+
+TEST(Ledger, HasRacesWithUnknownAccesses) {
+  Memory memory;
+  memory.loads[3] = 7;  // bytes 12 to 15
+  memory.load_sites[3] = 9;
+  EXPECT_FALSE(memory.find_noted(0, 12, access_of(1, 5, true)));
+  EXPECT_FALSE(memory.find_noted(16, 8, access_of(1, 5, true)));
+  EXPECT_FALSE(memory.find_noted(0, 32, access_of(1, 5, false)));
+  const auto race = memory.find_noted(15, 1, access_of(1, 5, true));
+  ASSERT_TRUE(race);
+  EXPECT_EQ(race->site, 9);
+  EXPECT_EQ(race->call_number, 7u);
+  EXPECT_EQ(race->bytes, 0xf0);
+  EXPECT_FALSE(race->writes);
+  memory.stores[3] = 7;
+  EXPECT_TRUE(memory.find_noted(8, 5, access_of(1, 5, false))->writes);
+  memory.learn(0, 7);
+  EXPECT_FALSE(memory.find_noted(8, 8, access_of(1, 5, true)));
+}
+
+TEST(Ledger, LosesAccessesOfItsPhaseThatAWriteStandsFor) {
+  Memory memory;
+  const auto take = [&](std::size_t offset, std::size_t bytes, std::uint32_t phase) {
+    take_from_ledger(memory.shadow, {offset, bytes}, Clock(memory.numbers, kPes), phase);
+  };
+  memory.loads = {6, 7, 8};
+  memory.stores = {7, 7, 7};
+  take(0, 12, 7);  // which knows nothing
+  EXPECT_EQ(memory.stores[0], 7u);
+  memory.learn(0, 7);
+  take(0, 7, 7);
+  EXPECT_EQ(memory.stores[0], 0u);
+  EXPECT_EQ(memory.loads[0], 6u);
+  EXPECT_EQ(memory.stores[1], 7u);
+  take(4, 8, 7);
+  EXPECT_EQ(memory.loads[1], 0u);
+  EXPECT_EQ(memory.stores[2], 0u);
+  EXPECT_EQ(memory.loads[2], 8u);
+}
+
+TEST(See, FindsStoresOfTheLedger) {
+  Memory memory;
+  std::vector<Access> seen;
+  const auto see = [&](int pe, std::size_t offset, std::size_t bytes) {
+    seen.clear();
+    return see_writes(memory.shadow, offset, bytes, {pe, 0},
+                      [&](const Access& write) { seen.push_back(write); });
+  };
+  memory.stores[1] = 4;
+  EXPECT_FALSE(see(1, 0, 4));
+  EXPECT_TRUE(see(0, 0, 8));
+  EXPECT_TRUE(seen.empty());
+  EXPECT_TRUE(see(1, 7, 1));
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].call_number, 4u);
+  EXPECT_EQ(seen[0].version, 0u);
+}
+
 TEST(Slot, IsReadWhole) {
   const Words mine = words_of(access_of(1, 5, true)), old = words_of(access_of(1, 4, true)),
               others = words_of(access_of(2, 5, true));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The hooks by which src/tools/accesses/, the library that instrumented programs call, tells
-// src/tools/races/ of a program's own loads and stores. The two share nothing else.
-// Invariant: hooks are set only while a job is checked. Both libraries stay loaded.
+// src/tools/races/ of a program's own loads and stores. The two share these and the ledger alone.
+// Invariant: hooks are set only while a job is checked. Both libraries stay loaded. Programs have
+// code that calls note(), so it stays the first of them.
 #ifndef MESHMEM_BASE_HOOKS_ACCESS_HOOKS_HPP_
 #define MESHMEM_BASE_HOOKS_ACCESS_HOOKS_HPP_
 
@@ -10,6 +11,8 @@
 #include <cstdint>
 
 namespace meshmem {
+
+struct Ledger;
 
 enum class AccessKind : std::uint8_t {
   load,
@@ -21,8 +24,9 @@ enum class AccessKind : std::uint8_t {
 inline constexpr unsigned kAccessKinds = 5;
 
 struct AccessHooks {
-  // Called before the access. caller: the address to which the call in the program returns.
-  void (*note)(const void* address, std::size_t bytes, AccessKind kind, const void* caller);
+  // Called before the access. caller: the address to which the call in the program returns. The
+  // result is the ledger if this thread may write it, else nullptr.
+  Ledger* (*note)(const void* address, std::size_t bytes, AccessKind kind, const void* caller);
   // Called after an atomic load, and after an operation that loads and stores.
   void (*saw)(const void* address, std::size_t bytes);
   // 1: a thread starts, or a parallel region begins. -1: it has been joined, or has ended.

@@ -15,7 +15,8 @@
 
 namespace meshmem::accesses {
 
-extern constinit std::atomic<const AccessHooks*> hooks;
+// Also for the code that programs contain (loads.cpp).
+extern constinit std::atomic<const AccessHooks*> hooks __attribute__((visibility("default")));
 
 [[gnu::always_inline]] inline void note(const volatile void* address, std::size_t bytes,
                                         AccessKind kind, const void* caller) {

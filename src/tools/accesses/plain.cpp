@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that compilers call before each load and store of a program that they instrument
-// for ThreadSanitizer (-fsanitize=thread); here they stand in place of its runtime.
+// The functions that compilers call before copies, and before loads and stores of large objects, in
+// a program that they instrument for ThreadSanitizer. Those of others are in loads.cpp.
 // Invariant: the names and arguments are those of GCC and clang. Called by programs that were built
 // by `oshcc --races`.
 #include <cstring>
@@ -30,26 +30,6 @@ VISIBLE void meshmem_set_access_hooks(const meshmem::AccessHooks* hooks) {
   if (hooks) meshmem::accesses::forget_counted_threads();
   meshmem::accesses::hooks.store(hooks, std::memory_order_release);
 }
-
-#define ACCESS(name, bytes, kind) \
-  VISIBLE void name##bytes(void* at) { note(at, bytes, AccessKind::kind, CALLER); }
-#define ACCESSES(prefix, bytes)                       \
-  ACCESS(prefix##read, bytes, load)                   \
-  ACCESS(prefix##write, bytes, store)                 \
-  ACCESS(prefix##read_write, bytes, store)            \
-  ACCESS(prefix##volatile_read, bytes, volatile_load) \
-  ACCESS(prefix##volatile_write, bytes, volatile_store)
-ACCESSES(__tsan_, 1)
-ACCESSES(__tsan_, 2)
-ACCESSES(__tsan_, 4)
-ACCESSES(__tsan_, 8)
-ACCESSES(__tsan_, 16)
-ACCESSES(__tsan_unaligned_, 2)
-ACCESSES(__tsan_unaligned_, 4)
-ACCESSES(__tsan_unaligned_, 8)
-ACCESSES(__tsan_unaligned_, 16)
-#undef ACCESSES
-#undef ACCESS
 
 VISIBLE void __tsan_read_range(void* at, std::size_t bytes) {
   note(at, bytes, AccessKind::load, CALLER);

@@ -42,6 +42,10 @@ Access make_access(const Place& place, const What& what) {
 
 }  // namespace
 
+void tell_race(const Range& range, int pe, const Access& here, const Access& before) {
+  tell(fmt::format("{} bytes at {}", range.bytes, name_of(range)), pe, here, before);
+}
+
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
   publish();
   Access mine = make_access(place, what);
@@ -53,7 +57,7 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
     mine.order = static_cast<std::uint8_t>(Order::program);
   const std::optional<Access> race =
       checker.boards.add(pe, range, mine, may_be_polled, self().numbers);
-  if (race) tell(fmt::format("{} bytes at {}", range.bytes, name_of(range)), pe, mine, *race);
+  if (race) tell_race(range, pe, mine, *race);
 }
 
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what) {

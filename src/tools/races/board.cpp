@@ -69,6 +69,31 @@ std::span<Told> Board::told(int pe) const {
   return {at<Told>(begin_of(pe) + before_told_), n_strands_ * n_pes_};
 }
 
+// The ledger has two columns of numbers and two of sites, each for half a cell, and a byte a cell.
+namespace {
+constexpr std::size_t kEntriesOfCell = Cell::kBytes / LedgerColumn::kBytes;
+constexpr std::size_t bytes_of_ledger(std::size_t cells) {
+  const std::size_t entries = cells * kEntriesOfCell;
+  return 2 * (pages(entries * sizeof(std::uint32_t)) + pages(entries * sizeof(std::uint16_t))) +
+         pages(cells);
+}
+}  // namespace
+
+Shadow Board::shadow(int pe) const {
+  Shadow shadow{
+      .cells = {at<Cell>(begin_of(pe) + before_shadow_), cells_}, .locks = of(pe).locks, .pe = pe};
+  const std::size_t entries = cells_ * kEntriesOfCell;
+  std::size_t begin = begin_of(pe) + before_ledger_;
+  for (LedgerColumn* column : {&shadow.loads, &shadow.stores}) {
+    column->numbers = at<std::uint32_t>(begin);
+    begin += pages(entries * sizeof(std::uint32_t));
+    column->sites = at<std::uint16_t>(begin);
+    begin += pages(entries * sizeof(std::uint16_t));
+  }
+  shadow.unsettled = at<std::uint8_t>(begin);
+  return shadow;
+}
+
 void Board::make_mutexes() const {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
@@ -94,7 +119,8 @@ std::string Board::open(const TraceJob& job) {
                              kOrders * sizeof(std::uint32_t);
   before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
   before_shadow_ = before_told_ + pages(n_strands_ * n_pes_ * sizeof(Told));
-  bytes_of_pe_ = before_shadow_ + pages(cells_ * sizeof(Cell));
+  before_ledger_ = before_shadow_ + pages(cells_ * sizeof(Cell));
+  bytes_of_pe_ = before_ledger_ + bytes_of_ledger(cells_);
   bytes_ = pages(sizeof(Head)) + static_cast<std::size_t>(count_places(job)) * bytes_of_pe_;
   const int maker = job.ask ? job.first_pe_of_node : 0;
 

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hooks/ledger.hpp"
 #include "base/hooks/trace_job.hpp"
 
 namespace meshmem::races {
@@ -131,12 +132,16 @@ inline std::uint8_t bits_of_bytes(std::size_t first, std::size_t last) {
   return static_cast<std::uint8_t>(((1u << last) - 1) & ~((1u << first) - 1));
 }
 
-// The cells of a PE, and their locks: neighbours share one.
+// The cells of a PE, and their locks: neighbours share one. Beside them is the PE's ledger: most
+// of its own loads and stores, and no other access.
 using CellLock = std::atomic<std::uint8_t>;
 struct Shadow {
   static constexpr std::size_t kLocks = 4096, kCellsOfLock = 8;
   std::span<Cell> cells;
   CellLock* locks = nullptr;
+  int pe = 0;
+  LedgerColumn loads{}, stores{};
+  std::uint8_t* unsettled = nullptr;  // of each cell: Unsettled. Written with the cell's lock held
 
   CellLock& lock_of(std::size_t cell) const { return locks[cell / kCellsOfLock % kLocks]; }
 };
@@ -158,14 +163,32 @@ struct Entry {
   std::uint32_t number, version, call_number, strand;
 };
 
+// An access of another to memory of a PE that may be writing its ledger there.
+struct Newcomer {
+  Range range;
+  Access access;
+};
+
+// Whether a PE's thread may write the ledger now. Never: the program does not tell of its accesses,
+// as all PEs know since the barrier of open_checker().
+enum class LedgerState : std::uint8_t { never, open, closed };
+
 struct PeBoard {
-  static constexpr std::size_t kSites = 32768, kEntries = 64;
+  static constexpr std::size_t kSites = RecentSites::kSites, kEntries = 64, kNewcomers = 1024,
+                               kVersions = 1024;
   pthread_mutex_t mutex;
+  std::atomic<LedgerState> ledger;
+  std::atomic<std::uint32_t> phase;  // the newest number in the ledger, or one that follows
+  // The accesses since the ledger was opened, and the memory of those for which there was no room.
+  std::atomic<std::uint32_t> n_newcomers;
+  std::size_t begin_of_rest, end_of_rest;
+  Newcomer newcomers[kNewcomers];
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
   CellLock locks[Shadow::kLocks];
-  std::uint32_t n_strands;              // that have published, or of whom those have heard
-  std::uint32_t versions[kMaxStrands];  // the newest of each
+  std::uint32_t n_strands;               // that have published, or of whom those have heard
+  std::uint32_t versions[kMaxStrands];   // the newest of each
+  std::uint32_t first_calls[kVersions];  // of strand 0: the first call with that clock
   std::uint32_t n_entries;
   Entry entries[kEntries];
   Site sites[kSites];
@@ -210,9 +233,7 @@ class Board {
   std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
   // The last write by which each strand of each PE has told this one.
   std::span<Told> told(int pe) const;
-  Shadow shadow(int pe) const {
-    return {{at<Cell>(begin_of(pe) + before_shadow_), cells_}, of(pe).locks};
-  }
+  Shadow shadow(int pe) const;
 
  private:
   template <typename T>
@@ -224,8 +245,8 @@ class Board {
   void make_mutexes() const;
 
   std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, bytes_of_pe_ = 0, cells_ = 0,
-              n_pes_ = 0;
+  std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, before_ledger_ = 0,
+              bytes_of_pe_ = 0, cells_ = 0, n_pes_ = 0;
   unsigned n_strands_ = 1;
   std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };

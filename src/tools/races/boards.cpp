@@ -45,7 +45,9 @@ struct Added {
   Access with = {};
 };
 struct SeenThere {
-  static constexpr std::size_t kMost = (Boards::kMostSeen / Cell::kBytes + 1) * Cell::kAccesses;
+  // Of two cells, and of the ledger.
+  static constexpr std::size_t kOfCell = Cell::kAccesses + Cell::kBytes / LedgerColumn::kBytes,
+                               kMost = (Boards::kMostSeen / Cell::kBytes + 1) * kOfCell;
   std::uint32_t is_known = 0, n = 0;
   Access writes[kMost] = {};
 };

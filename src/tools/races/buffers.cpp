@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/races/ledger.hpp"
 #include "tools/races/noted.hpp"
 #include "tools/races/state.hpp"
 
@@ -31,6 +32,8 @@ const void* this_thread() {
   return &thread;
 }
 
+}  // namespace
+
 void note_bounds() {
   std::uint64_t begin = UINT64_MAX, end = 0;
   for (const Buffer& buffer : buffers) {
@@ -39,9 +42,9 @@ void note_bounds() {
   }
   bounds_of_buffers.begin.store(begin, std::memory_order_relaxed);
   bounds_of_buffers.end.store(end, std::memory_order_relaxed);
+  ledger.begin_watched.store(is_parallel() ? 0 : begin, std::memory_order_relaxed);
+  ledger.end_watched.store(is_parallel() ? UINTPTR_MAX : end, std::memory_order_relaxed);
 }
-
-}  // namespace
 
 std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, const Access& access) {
   for (const Buffer& buffer : buffers) {

@@ -34,6 +34,8 @@ void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access);
 void forget_done_buffers();  // not while there are several strands
 void forget_buffers_here(std::uint64_t begin, std::uint64_t end);  // of this thread
 void forget_buffers();
+// While there are several strands, all accesses have to be looked at (ledger).
+void note_bounds();
 
 }  // namespace meshmem::races
 

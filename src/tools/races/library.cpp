@@ -50,7 +50,8 @@ std::string open(const TraceJob& job) {
 }
 
 void close() {
-  pshmem_barrier_all();  // now all PEs have ended their calls, and have told of their races
+  { const Entered entered; }  // closes the ledger
+  pshmem_barrier_all();       // now all PEs have ended their calls, and have told of their races
   const std::string races = close_checker();
   if (races.empty()) return;
   has_races = true;

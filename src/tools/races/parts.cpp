@@ -18,6 +18,32 @@ void tell(const Board& board, int pe, const Access& write) {
   ++board.of(pe).n_told;
 }
 
+// The clock that strand 0 had at this number of its own loads and stores.
+std::uint32_t version_at(const PeBoard& part, std::uint32_t call_number) {
+  const std::uint32_t newest = part.versions[0];
+  for (std::uint32_t version = newest; version > 0 && newest - version < PeBoard::kVersions;
+       --version)
+    if (part.first_calls[version % PeBoard::kVersions] <= call_number) return version;
+  return newest;
+}
+
+// For the PE's thread, which looks when it closes the ledger.
+void tell_of_newcomer(PeBoard& part, const Range& range, const Access& access) {
+  const Held held(part.mutex);
+  const std::uint32_t n = part.n_newcomers.load(std::memory_order_relaxed);
+  if (n < PeBoard::kNewcomers) {
+    part.newcomers[n] = {range, access};
+  } else if (n == PeBoard::kNewcomers) {
+    part.begin_of_rest = range.offset;
+    part.end_of_rest = range.offset + range.bytes;
+  } else {
+    part.begin_of_rest = std::min(part.begin_of_rest, range.offset);
+    part.end_of_rest = std::max(part.end_of_rest, range.offset + range.bytes);
+  }
+  part.n_newcomers.store(std::min<std::uint32_t>(n + 1, PeBoard::kNewcomers + 1),
+                         std::memory_order_relaxed);
+}
+
 // One that is no longer there stands for all up to the newest.
 void use_version(const Board& board, const Worker& of, std::uint32_t version,
                  const UseNumber& use) {
@@ -58,13 +84,47 @@ void use_all(const Board& board, int pe, const UseNumber& use) {
 std::optional<Access> add_to_part(const Board& board, int pe, const Range& range,
                                   const Access& access, bool has_told, const Clock& known) {
   if (has_told) tell(board, pe, access);
-  return add_access(board.shadow(pe), range.offset, range.bytes, access, known);
+  const Shadow shadow = board.shadow(pe);
+  const auto race = add_access(shadow, range.offset, range.bytes, access, known);
+  const auto in_ledger = meet_ledger(board, shadow, range, access, known);
+  return race ? race : in_ledger;
+}
+
+// The PE's thread notes an access in the ledger without a fence, behind a look whether the cell is
+// unsettled. Of this access (A), which has marked the cell, and one of the thread (L) at least one
+// finds the other, in any order of the steps:
+//   - If the ledger is not open here, the thread comes to the cell behind the fence of
+//     open_ledger(), and finds the mark; or L is before the fence of close_ledger(), and is found.
+//   - If it is open, A is among the newcomers before this looks for L. If this does not find L, it
+//     is noted later, so the look behind the fence of close_ledger() finds A. The clock of the
+//     thread has learned nothing by then, so it compares the two as they were.
+// A may know an L whose phase goes on. It takes that out first: if an L is there again when the
+// ledger is closed, the thread has repeated it behind A.
+std::optional<Access> meet_ledger(const Board& board, const Shadow& shadow, const Range& range,
+                                  const Access& access, const Clock& known) {
+  PeBoard& part = board.of(shadow.pe);
+  const bool has_ledger = part.ledger.load(std::memory_order_relaxed) != LedgerState::never;
+  if (!has_ledger || !may_meet_ledger(shadow, access)) return std::nullopt;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const LedgerState state = part.ledger.load(std::memory_order_acquire);
+  if (access.writes)
+    take_from_ledger(shadow, range, known, part.phase.load(std::memory_order_relaxed));
+  if (state == LedgerState::open) {
+    tell_of_newcomer(part, range, access);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  return find_in_ledger(shadow, range, access, known);
 }
 
 Seen see_in_part(const Board& board, int pe, const Range& range, const Worker& me) {
   Seen seen{};
   seen.is_known = see_writes(board.shadow(pe), range.offset, range.bytes, me,
                              [&](const Access& write) { seen.writes.push_back(write); });
+  const auto is_in_ledger = [](const Access& write) { return write.version == 0; };
+  if (std::none_of(seen.writes.begin(), seen.writes.end(), is_in_ledger)) return seen;
+  const Held held(board.of(pe).mutex);
+  for (Access& write : seen.writes)
+    if (is_in_ledger(write)) write.version = version_at(board.of(pe), write.call_number);
   return seen;
 }
 

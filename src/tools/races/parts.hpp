@@ -40,6 +40,10 @@ struct Seen {
 // by loads of its own.
 std::optional<Access> add_to_part(const Board& board, int pe, const Range& range,
                                   const Access& access, bool has_told, const Clock& known);
+// The second half of that, where the access is in the shadow: one of the PE's ledger with which it
+// races.
+std::optional<Access> meet_ledger(const Board& board, const Shadow& shadow, const Range& range,
+                                  const Access& access, const Clock& known);
 // The writes of others that `me` sees there.
 Seen see_in_part(const Board& board, int pe, const Range& range, const Worker& me);
 // Calls use(i, number) for numbers that the PE had in its clock then.

@@ -8,7 +8,7 @@
 #include <pshmem.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <iterator>
 #include <thread>
 #include <vector>
@@ -16,7 +16,9 @@
 #include "base/hooks/access_hooks.hpp"
 #include "tools/races/accesses.hpp"
 #include "tools/races/buffers.hpp"
+#include "tools/races/ledger.hpp"
 #include "tools/races/noted.hpp"
+#include "tools/races/phases.hpp"
 #include "tools/races/state.hpp"
 #include "tools/races/strands.hpp"
 
@@ -34,10 +36,9 @@ struct Mapping {
 // By address. Lives for ever, as watches do: a destructor of the program may finalize.
 auto& mappings = *new std::vector<Mapping>;
 
-// The blocks of addresses that were looked up last and have no end of a mapping in them. A word has
-// the block, and below it a place; 0: none.
-constexpr std::uintptr_t kBlock = 4096, kNowhere = 1, kFirstMapping = 2;
-constinit std::array<std::atomic<std::uint64_t>, 4096> blocks{};
+// Places of blocks (RecentBlocks).
+constexpr std::uintptr_t kBlock = RecentBlocks::kBlock, kNowhere = RecentBlocks::kNowhere,
+                         kFirstMapping = 2;
 
 // The value is loaded after the call that tells of it.
 struct Watch {
@@ -46,7 +47,6 @@ struct Watch {
   Range range;
 };
 auto& watches = *new std::vector<Watch>;
-std::atomic<bool> has_watches{false};
 
 void map_peers(const TraceRange& own) {
   const Board& board = checker.boards.of_node();
@@ -58,7 +58,8 @@ void map_peers(const TraceRange& own) {
 }
 
 void forget_blocks() {
-  for (auto& block : blocks) block = 0;
+  for (auto& block : ledger.blocks.words) block = 0;
+  ledger.blocks.gap = 0;
 }
 
 const Mapping* search_mapping(std::uintptr_t at) {
@@ -77,27 +78,26 @@ const Mapping* search_mapping(std::uintptr_t at) {
       is_in ? kFirstMapping + static_cast<std::size_t>(before - mappings.data()) : kNowhere;
   const bool has_shadow = !is_in || before->shadow.locks;
   if (begin <= block && end - block >= kBlock && place < kBlock && has_shadow)
-    blocks[at / kBlock % blocks.size()].store(block | place, std::memory_order_relaxed);
+    ledger.blocks.words[at / kBlock % ledger.blocks.words.size()].store(block | place,
+                                                                        std::memory_order_relaxed);
+  constexpr std::uintptr_t kUnit = RecentBlocks::kUnit;
+  if (const std::uintptr_t first = begin / kUnit + 1; !is_in && at / kUnit >= first)
+    ledger.blocks.gap.store(first << 32 | std::min<std::uintptr_t>(end / kUnit - first, UINT32_MAX),
+                            std::memory_order_relaxed);
   return is_in ? before : nullptr;
 }
 
-// The place of its block, if that was looked up last; else 0.
-[[gnu::always_inline]] inline std::uint64_t recent_place(std::uintptr_t at) {
-  const std::uint64_t word = blocks[at / kBlock % blocks.size()].load(std::memory_order_relaxed);
-  return word / kBlock == at / kBlock ? word % kBlock : 0;
-}
-
 const Mapping* find_mapping(std::uintptr_t at) {
-  const std::uint64_t place = recent_place(at);
+  const std::uint64_t place = ledger.blocks.place_of(at);
   if (place == 0) return search_mapping(at);
   return place == kNowhere ? nullptr : &mappings[place - kFirstMapping];
 }
 
 // ---- What the program calls
 
-// All accesses between two calls have one number.
+// All accesses between two calls have one number, as long as the clock stays the same.
 void take_number_between_calls() {
-  if (self().is_between_calls) return;
+  if (self().is_between_calls && self().is_published) return;
   take_call_number();
   self().is_between_calls = true;
 }
@@ -110,6 +110,7 @@ Range range_of(const Mapping& mapping, std::uintptr_t at, std::size_t bytes) {
 void watch(int pe, const Range& range) {
   watches.push_back({std::this_thread::get_id(), pe, range});
   has_watches = true;
+  end_phase();
 }
 
 // The second word of this PE's loads; the rest of it differs.
@@ -128,9 +129,13 @@ std::uint64_t rest_of_loads = 0;
   const bool stores = access.rest & Rest::kWrites;
   const bool tells = stores && checker.job.polls && mapping.pe != checker.job.pe;
   if (access.numbers == 0 || tells || must_stay_out()) return false;
-  const std::uint64_t site = find_recent_site(caller, stores);
+  const std::uint64_t site = ledger.sites.find(caller, stores);
   access.rest |= site;
-  return site != 0 && try_add_access(mapping.shadow, cell, access, my_clock());
+  if (site == 0 || !try_add_access(mapping.shadow, cell, access, my_clock())) return false;
+  const auto added = std::bit_cast<Access>(access);
+  const std::size_t begin = cell * Cell::kBytes + std::countr_zero(added.bytes);
+  const auto bytes = static_cast<std::size_t>(std::popcount(added.bytes));
+  return !meet_ledger(checker.boards.of_node(), mapping.shadow, {begin, bytes}, added, my_clock());
 }
 
 // Notes a load or store of bytes in one cell, by this strand, if it races with nothing there. A
@@ -223,19 +228,27 @@ void order_strands(const void* address, AccessKind kind) {
   note_in(*mapping, range, kind, caller);
 }
 
-// Most accesses are of memory that is not symmetric, or repeat one that the shadow has.
-void note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const std::uint64_t place = recent_place(at);
+// Most accesses are of memory that is not symmetric, or repeat one that the shadow has, or come
+// behind others that this PE knows.
+void note_access(std::uintptr_t at, std::size_t bytes, AccessKind kind, const void* caller) {
+  const std::uint64_t place = ledger.blocks.place_of(at);
   if (place != 0 && is_plain(kind) && !is_parallel()) [[likely]] {
     if (place == kNowhere && !may_be_buffer(at, bytes)) return;
     if (place > kNowhere && is_piece(at, bytes) && !has_watches.load(std::memory_order_relaxed)) {
       const Mapping& mapping = mappings[place - kFirstMapping];
       const std::size_t offset = mapping.offset + (at - mapping.begin);
+      if (writes_ledger && mapping.pe == checker.job.pe &&
+          try_add_to_ledger(mapping.shadow, {offset, bytes}, kind == AccessKind::store, caller))
+        return;
       if (try_note_piece(mapping, offset, bytes, kind == AccessKind::store, caller)) return;
     }
   }
   note_new(at, bytes, kind, caller);
+}
+
+Ledger* note(const void* address, std::size_t bytes, AccessKind kind, const void* caller) {
+  note_access(reinterpret_cast<std::uintptr_t>(address), bytes, kind, caller);
+  return writes_ledger ? &ledger : nullptr;
 }
 
 void saw(const void* address, std::size_t bytes) {
@@ -286,6 +299,7 @@ bool watch_program() {
   has_watches = false;
   map_peers(checker.job.heap);
   map_peers(checker.job.statics);
+  prepare_ledger(checker.job.heap, checker.job.statics);
   std::sort(mappings.begin(), mappings.end(),
             [](const Mapping& one, const Mapping& other) { return one.begin < other.begin; });
   set_hooks(&kHooks);
@@ -294,6 +308,7 @@ bool watch_program() {
 
 void leave_program() {
   if (set_hooks) set_hooks(nullptr);
+  leave_ledger();
   n_parallel = 0;
 }
 

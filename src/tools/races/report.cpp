@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tools/interpose/routines.hpp"
+#include "tools/races/ledger.hpp"
 
 namespace meshmem::races {
 namespace {
@@ -24,7 +25,7 @@ auto& names = *new std::map<const void*, std::string>;  // of callers that are n
 void keep_recent_site(const void* caller, bool stores, std::uint64_t site) {
   const std::uint64_t place = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
   if (place <= UINT64_MAX / PeBoard::kSites)
-    recent_site_of(place).store(place * PeBoard::kSites + site, std::memory_order_release);
+    ledger.sites.word_of(place).store(place * PeBoard::kSites + site, std::memory_order_release);
 }
 
 void describe(Site& site, const TraceJob& job, const Place& place) {
@@ -101,7 +102,7 @@ void name_caller(const void* caller, const char* name) { names.try_emplace(calle
 std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place) {
   const bool stores = place.routine == number_of(AccessKind::store);
   const bool is_recent = stores || place.routine == number_of(AccessKind::load);
-  if (const std::uint32_t site = is_recent ? find_recent_site(place.caller, stores) : 0)
+  if (const std::uint32_t site = is_recent ? ledger.sites.find(place.caller, stores) : 0)
     return site;
   const auto [found, is_new] = sites.try_emplace({place.caller, place.routine},
                                                  static_cast<std::uint32_t>(sites.size() + 1));
@@ -128,7 +129,7 @@ std::string text_of_count(const Head& head) {
 
 void forget_sites() {
   sites.clear();
-  for (auto& recent : recent_sites) recent = 0;
+  for (auto& recent : ledger.sites.words) recent = 0;
 }
 
 }  // namespace meshmem::races

@@ -5,8 +5,6 @@
 #ifndef MESHMEM_TOOLS_RACES_REPORT_HPP_
 #define MESHMEM_TOOLS_RACES_REPORT_HPP_
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -24,19 +22,6 @@ struct Place {
 std::uint32_t number_of(AccessKind kind);
 // Names a caller that is no address of code, for good.
 void name_caller(const void* caller, const char* name);
-
-// The sites of the program's loads and stores that were looked up last, to be read without a lock.
-// A word has the caller's 48 bits, whether it stores, and the site.
-inline constinit std::array<std::atomic<std::uint64_t>, 4096> recent_sites{};
-inline std::atomic<std::uint64_t>& recent_site_of(std::uint64_t caller_and_kind) {
-  return recent_sites[caller_and_kind % recent_sites.size()];
-}
-// 0: it is not among them.
-inline std::uint16_t find_recent_site(const void* caller, bool stores) {
-  const std::uint64_t wanted = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
-  const std::uint64_t word = recent_site_of(wanted).load(std::memory_order_acquire);
-  return word / PeBoard::kSites == wanted ? static_cast<std::uint16_t>(word % PeBoard::kSites) : 0;
-}
 
 // The number of the place in this PE's table; 0 where there is no room.
 std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place);

@@ -74,6 +74,17 @@ void keep(Cell& cell, Access access, const Clock& known) {
   cell.slots[0].crowd();
 }
 
+// The thread that writes the ledger has to look at this access first. Its own need no look, but for
+// calls that are under way.
+void mark(const Shadow& shadow, std::size_t cell, const Access& access) {
+  const bool is_of_thread = access.pe == shadow.pe && access.strand == 0;
+  if (!may_meet_ledger(shadow, access) && !(is_of_thread && access.how() == Order::pending)) return;
+  const int bits = access.writes ? kStoresMustLook | kLoadsMustLook : kStoresMustLook;
+  std::uint8_t& unsettled = shadow.unsettled[cell];
+  const int old = __atomic_load_n(&unsettled, __ATOMIC_RELAXED);
+  __atomic_store_n(&unsettled, static_cast<std::uint8_t>(old | bits), __ATOMIC_RELAXED);
+}
+
 // Calls use(cell, the bytes of it) for all that the range touches.
 template <typename Use>
 void each_cell(const Shadow& shadow, std::size_t offset, std::size_t bytes, Use use) {
@@ -85,7 +96,7 @@ void each_cell(const Shadow& shadow, std::size_t offset, std::size_t bytes, Use 
     while (offset < end_of_lock) {
       const std::size_t first = offset % Cell::kBytes;
       const std::size_t last = std::min(Cell::kBytes, first + end_of_lock - offset);
-      use(shadow.cells[offset / Cell::kBytes], bits_of_bytes(first, last));
+      use(offset / Cell::kBytes, bits_of_bytes(first, last));
       offset += last - first;
     }
   }
@@ -93,18 +104,24 @@ void each_cell(const Shadow& shadow, std::size_t offset, std::size_t bytes, Use 
 
 }  // namespace
 
+std::optional<Access> find_race(const Cell& cell, const Access& access, const Clock& known) {
+  for (const Slot& slot : cell.slots)
+    if (const Access old = slot.load(); old.is_there && (old.bytes & access.bytes) &&
+                                        can_race(old, access) && !known.orders(old, access))
+      return old;
+  return std::nullopt;
+}
+
 std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known) {
   std::optional<Access> race;
-  each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
-    for (const Slot& slot : cell.slots)
-      if (const Access old = slot.load(); old.is_there && (old.bytes & touched) &&
-                                          can_race(old, access) && !race &&
-                                          !known.orders(old, access))
-        race = old;
+  each_cell(shadow, offset, bytes, [&](std::size_t cell, std::uint8_t touched) {
     access.bytes = touched;
-    if (static_cast<Manner>(access.manner) != Manner::sync || access.writes)
-      keep(cell, access, known);
+    if (!race) race = find_race(shadow.cells[cell], access, known);
+    if (static_cast<Manner>(access.manner) != Manner::sync || access.writes) {
+      keep(shadow.cells[cell], access, known);
+      mark(shadow, cell, access);
+    }
   });
   return race;
 }
@@ -117,26 +134,104 @@ bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const 
     const Words old = slot.words();
     if (old.numbers != 0 && !known.orders(std::bit_cast<Access>(old), now)) return false;
   }
+  mark(shadow, cell, now);
   return try_keep(shadow.cells[cell], access, [](const Words& merged, const Words& old) {
     return !(old.rest & ~merged.rest & (Rest::kBytes | Rest::kWrites));
   });
 }
 
+bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool stores,
+            const Clock& known) {
+  const Worker owner{shadow.pe, 0};
+  const HeldCells held(shadow.lock_of(cell));
+  unsigned unknown = 0, repeated = 0;
+  for (Slot& slot : shadow.cells[cell].slots) {
+    const Access old = slot.load();
+    if (!old.is_there || static_cast<Manner>(old.manner) == Manner::sync) continue;
+    if (!known.knows(owner, old))
+      unknown |= old.writes ? kStoresMustLook | kLoadsMustLook : kStoresMustLook;
+    else if (!old.is_program || old.pe == shadow.pe)
+      continue;
+    else if (stores && !(old.bytes & ~bytes))
+      slot.clear();  // a PE that repeats it finds the store
+    else
+      repeated = kStoresMustLook;
+  }
+  __atomic_store_n(&shadow.unsettled[cell], static_cast<std::uint8_t>(unknown | repeated),
+                   __ATOMIC_RELAXED);
+  return stores ? unknown == 0 : !(unknown & kLoadsMustLook);
+}
+
+namespace {
+
+constexpr std::size_t kEntry = LedgerColumn::kBytes;
+
+std::size_t end_in(const Shadow& shadow, const Range& range) {
+  return std::min(range.offset + range.bytes, shadow.cells.size() * Cell::kBytes);
+}
+
+}  // namespace
+
+Access access_of(const Shadow& shadow, const LedgerColumn& column, std::size_t i, bool writes) {
+  Access access{};
+  access.call_number = column.number(i);
+  access.site = column.site(i);
+  access.pe = static_cast<std::uint16_t>(shadow.pe);
+  const std::size_t first = i * kEntry % Cell::kBytes;
+  access.bytes = bits_of_bytes(first, first + kEntry);
+  access.writes = writes;
+  access.is_there = access.is_program = 1;
+  return access;
+}
+
+std::optional<Access> find_in_ledger(const Shadow& shadow, const Range& range, const Access& access,
+                                     const Clock& known) {
+  const std::size_t end = end_in(shadow, range);
+  const std::uint32_t last = known.of({shadow.pe, 0}, Order::program);
+  for (const bool of_stores : {true, false}) {
+    if (!of_stores && !access.writes) break;
+    const LedgerColumn& column = of_stores ? shadow.stores : shadow.loads;
+    for (std::size_t i = range.offset / kEntry; i * kEntry < end; ++i)
+      if (column.number(i) > last) return access_of(shadow, column, i, of_stores);
+  }
+  return std::nullopt;
+}
+
+void take_from_ledger(const Shadow& shadow, const Range& range, const Clock& known,
+                      std::uint32_t phase) {
+  const std::size_t end = end_in(shadow, range);
+  const std::uint32_t last = known.of({shadow.pe, 0}, Order::program);
+  if (last < phase) return;
+  for (const LedgerColumn& column : {shadow.stores, shadow.loads})
+    for (std::size_t i = (range.offset + kEntry - 1) / kEntry; (i + 1) * kEntry <= end; ++i)
+      if (std::uint32_t number = column.number(i); number >= phase && number <= last)
+        __atomic_compare_exchange_n(&column.numbers[i], &number, 0, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+}
+
 bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use) {
   bool is_anybody = false, may_lack_some = false;
-  each_cell(shadow, offset, bytes, [&](Cell& cell, std::uint8_t touched) {
+  const auto see = [&](const Access& write) {
+    is_anybody = true;
+    if (write.who() != me) use(write);
+  };
+  each_cell(shadow, offset, bytes, [&](std::size_t at, std::uint8_t touched) {
+    Cell& cell = shadow.cells[at];
     if (cell.slots[0].load().is_crowded) may_lack_some = true;
     for (Slot& slot : cell.slots) {
       Access write = slot.load();
       if (!write.is_there || !write.writes || !(write.bytes & touched)) continue;
-      is_anybody = true;
-      if (write.who() != me) use(write);
+      see(write);
       // It has arrived, whatever else its PE has under way.
       if (write.how() != Order::put) continue;
       write.order = static_cast<std::uint8_t>(Order::program);
       slot.store(words_of(write));
     }
+    for (std::size_t i = at * Cell::kBytes / kEntry; i * kEntry < (at + 1) * Cell::kBytes; ++i)
+      if (const Access store = access_of(shadow, shadow.stores, i, true);
+          store.call_number != 0 && (store.bytes & touched))
+        see(store);
   });
   return is_anybody && !may_lack_some;
 }

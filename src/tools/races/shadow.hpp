@@ -63,7 +63,32 @@ class Clock {
   std::size_t n_pes_;
 };
 
-// Adds this PE's access to bytes of the shadow; the answer is one that it races with.
+// Whether the access may race with one in the ledger of the PE that has the memory. The thread
+// there knows its own calls, and threads of one PE do not race by their own loads and stores.
+inline bool may_meet_ledger(const Shadow& shadow, const Access& access) {
+  const bool is_own = access.pe == shadow.pe && (access.is_program || access.strand == 0);
+  return !is_own && static_cast<Manner>(access.manner) != Manner::sync;
+}
+// An access in the ledger that races with this one.
+std::optional<Access> find_in_ledger(const Shadow& shadow, const Range& range, const Access& access,
+                                     const Clock& known);
+// Takes those of this phase and later ones out of the ledger that are before this write, which
+// stands for them: the PE's thread looks again when it repeats one.
+void take_from_ledger(const Shadow& shadow, const Range& range, const Clock& known,
+                      std::uint32_t phase);
+// The access in entry i of the ledger.
+Access access_of(const Shadow& shadow, const LedgerColumn& column, std::size_t i, bool writes);
+
+// Whether the PE with the memory knows what others have done in the cell, so that this load or
+// store of its own, of these bytes, may go into the ledger. A store then takes the place of loads
+// and stores of other PEs.
+bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool stores,
+            const Clock& known);
+
+// The accesses in the cell that race with this one, the first of them.
+std::optional<Access> find_race(const Cell& cell, const Access& access, const Clock& known);
+
+// Adds this PE's access to bytes of the shadow; the answer is one that it races with there.
 std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known);
 
@@ -71,8 +96,8 @@ std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::
 // False: nothing is added.
 bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known);
 
-// The writes of other strands there, which the caller has seen. False: somebody may have written
-// who is not among them.
+// The writes of other strands there, which the caller has seen. Those of the ledger have no
+// version. False: somebody may have written who is not among them.
 bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use);
 

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/races/ledger.hpp"
+
 namespace meshmem::races {
 
 Checker& checker = *new Checker;
@@ -29,8 +31,10 @@ thread_local int n_routines = 0;
 Entered::Entered() {
   is_entered = true;
   checker.mutex.lock();
+  if (writes_ledger) doors.close();
 }
 Entered::~Entered() {
+  if (writes_ledger && checker.is_open) doors.open();
   checker.mutex.unlock();
   is_entered = false;
 }
@@ -71,6 +75,7 @@ std::string name_of(const Range& range) {
 void renew_epoch(Strand& strand) {
   strand.epoch = ++checker.last_epoch;
   strand.next_access = 0;
+  if (&strand == &checker.strands[0]) end_phase();
 }
 
 void take_call_number() {
@@ -110,6 +115,7 @@ void publish() {
   const auto clock = checker.boards.of_node().clock(me(), ++mine.version);
   std::copy(mine.numbers.begin(), mine.numbers.end(), clock.begin());
   board.versions[current_strand] = mine.version;
+  if (current_strand == 0) board.first_calls[mine.version % PeBoard::kVersions] = mine.call_number;
   const std::size_t of_strand = static_cast<std::size_t>(checker.job.n_pes) * kOrders;
   const auto known = static_cast<std::uint32_t>(mine.numbers.size() / of_strand);
   board.n_strands = std::max({board.n_strands, known, current_strand + 1});

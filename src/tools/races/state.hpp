@@ -73,12 +73,15 @@ inline Clock my_clock() { return checker.clock_of(self()); }
 inline constinit std::atomic<int> n_parallel{0};
 inline bool is_parallel() { return n_parallel.load(std::memory_order_relaxed) > 0; }
 
+// Volatile loads of the program have yet to be seen (program). Until then each access looks.
+inline constinit std::atomic<bool> has_watches{false};
+
 // Whether the address is of the stack that this thread has used since it began its work, at this
 // frame.
 extern constinit thread_local std::uint64_t begin_of_frame;
 bool is_private_here(std::uint64_t address);
 
-// A thread that is in the checker.
+// A thread that is in the checker. The ledger is closed meanwhile, if the thread writes it.
 class Entered {
  public:
   Entered();

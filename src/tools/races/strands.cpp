@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tools/races/buffers.hpp"
+#include "tools/races/ledger.hpp"
 #include "tools/races/noted.hpp"
 #include "tools/races/state.hpp"
 
@@ -108,6 +109,8 @@ void while_parallel(Work work) {
 void change_parallel(int change) {
   const Entered entered;
   n_parallel = std::max(0, n_parallel + change);
+  end_phase();
+  note_bounds();
   if (n_parallel > 0 || !checker.is_open) return;
   for (Strand& strand : checker.strands) strand.left = 0;
   forget_done_buffers();

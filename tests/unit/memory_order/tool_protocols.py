@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The protocols of the status board, of calls that PEs compare, and of the race checker."""
-from explorer import RELAXED, compare_swap, fence, load, require, store, update, wait, write
+from explorer import (ACQUIRE, RELAXED, compare_swap, fence, load, lock, require, store, unlock,
+                      update, wait, write)
 from protocols import is_equal, protocol, read_expected
 
 BOARD = "src/base/status/status_board.cpp"
@@ -298,3 +299,100 @@ def table(o):
             yield wait("printed", o["wait"], is_equal(2))
             yield from read_expected("table", 1)
     return [pe, pe]
+
+
+LEDGER = "src/base/hooks/ledger.hpp"
+ADD = "[[gnu::always_inline]] bool add("
+NUMBER = "std::uint32_t number(std::size_t i) const {"
+OPEN = ("src/tools/races/phases.cpp", "void open_ledger() {")
+CLOSE = ("src/tools/races/phases.cpp", "void close_ledger() {")
+MEET = ("src/tools/races/parts.cpp", "std::optional<Access> meet_ledger(")
+NEWCOMER = ("src/tools/races/parts.cpp", "void tell_of_newcomer(")
+NOTE = (LEDGER, ADD, "static_cast<typename Word::Numbers>(now), __ATOMIC_RELEASE")
+FIND = (LEDGER, NUMBER, "__atomic_load_n(&numbers[i], __ATOMIC_ACQUIRE)")
+BEFORE_STORE = (LEDGER, ADD, "atomic_thread_fence(std::memory_order_release)")
+
+
+@protocol("of an access in the ledger and another PE's, one finds the other",
+          {"open": (*OPEN, "LedgerState::open, std::memory_order_relaxed"),
+           "opened": (*OPEN, "atomic_thread_fence(std::memory_order_seq_cst)"),
+           "look": (LEDGER, "[[gnu::always_inline]] bool passes_in(",
+                    "&area.unsettled[offset / 8], __ATOMIC_RELAXED"),
+           "note": NOTE,
+           "noted": (*CLOSE, "atomic_thread_fence(std::memory_order_seq_cst)"),
+           "newcomers": (*CLOSE, "n_newcomers.load(std::memory_order_relaxed)"),
+           "close": (*CLOSE, "LedgerState::closed, std::memory_order_relaxed"),
+           "mark": ("src/tools/races/shadow.cpp", "void mark(",
+                    "static_cast<std::uint8_t>(old | bits), __ATOMIC_RELAXED"),
+           "marked": (*MEET, "return std::nullopt; std::atomic_thread_fence("
+                             "std::memory_order_seq_cst)"),
+           "state": (*MEET, "part.ledger.load(std::memory_order_acquire)"),
+           "newcomer": (*NEWCOMER, "PeBoard::kNewcomers + 1), std::memory_order_relaxed"),
+           "told": (*MEET, "range, access); std::atomic_thread_fence(std::memory_order_seq_cst)"),
+           "find": FIND},
+          {"note to relaxed": "see the next protocol", "find to relaxed": "the same"})
+def ledger(o):
+    is_open, is_closed = 1, 2
+
+    def notes():
+        yield store("ledger", o["open"], is_open)
+        yield fence(o["opened"])
+        if (yield load("unsettled", o["look"])):
+            return
+        yield store("number", o["note"], 1)
+        yield fence(o["noted"])
+        if (yield load("newcomers", o["newcomers"])):
+            return
+        yield store("ledger", o["close"], is_closed)
+        yield wait("found", RELAXED, is_equal(2))
+
+    def adds():
+        yield store("unsettled", o["mark"], 1)
+        yield fence(o["marked"])
+        state = yield load("ledger", o["state"])
+        if state == is_open:
+            yield store("newcomers", o["newcomer"], 1)
+            yield fence(o["told"])
+        found = yield load("number", o["find"])
+        yield store("found", RELAXED, found + 1)
+    return [notes, adds]
+
+
+@protocol("an entry of the ledger has the place of its access, or of a later one",
+          {"site": (LEDGER, ADD, "(site << 16 | site), __ATOMIC_RELAXED"),
+           "note": NOTE,
+           "find": FIND,
+           "read site": (LEDGER, "std::uint16_t site(std::size_t i) const {", "__ATOMIC_RELAXED")})
+def ledger_site(o):
+    def notes():
+        for number in (1, 2):
+            yield store("site", o["site"], number)
+            yield store("number", o["note"], number)
+
+    def finds():
+        number = yield load("number", o["find"])
+        require((yield load("site", o["read site"])) >= number, "the place of an access before")
+    return [notes, finds]
+
+
+@protocol("a PE takes an access of the ledger out that is before what it has seen",
+          {"before store": BEFORE_STORE,
+           "take": ("src/tools/races/shadow.cpp", "void take_from_ledger(",
+                    "0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED")})
+def handed_over(o):
+    def hands_over():
+        yield store("number", RELAXED, 1)
+        yield fence(o["before store"])
+        yield store("flag", RELAXED, 1)
+        yield lock("mutex")
+        if (yield load("newcomers", RELAXED)):
+            require((yield load("number", RELAXED)) == 0, "the access is of the phase")
+        yield unlock("mutex")
+
+    def takes():
+        yield wait("flag", ACQUIRE, is_equal(1))
+        require((yield compare_swap("number", o["take"], 1, 0)) == 1, "the access is not there")
+        yield lock("mutex")
+        yield store("newcomers", RELAXED, 1)
+        yield unlock("mutex")
+    return [hands_over, takes]
