@@ -174,10 +174,13 @@ static void atomic_and_put(void) {
  * for a while. By then the check knows all places of the program. */
 #define BARRIER_OF_COMPILER __asm__ volatile("" ::: "memory")
 static void use(const long* at) { __asm__ volatile("" : : "r"(*at) : "memory"); }
+static void compute(void) {
+  for (int i = 0; i < 10000000; ++i) BARRIER_OF_COMPILER;
+}
 static void use_until(const long* at, long value) {
   const int is_wrong = !right && value == 3;
   for (int left = 1000; is_wrong && left > 0; left -= *at == value) BARRIER_OF_COMPILER;
-  for (int i = 0; !is_wrong && i < 10000000; ++i) BARRIER_OF_COMPILER;
+  if (!is_wrong) compute();
 }
 static void load_after_handing_over(void) {
   long* theirs = shmem_ptr(&flag, 1);
@@ -263,6 +266,47 @@ static void use_what_was_put(void) {
         if (heap[i % 8] != values[i % 8] + i / 8) abort();
         heap[i % 8] = values[i % 8] + i / 8 + 1;
       }
+    shmem_barrier_all();
+  }
+}
+/* No mistakes: PE 0 hands what it has stored over by a plain store, and goes on in the same phase.
+ * PE 1 reads some of it, and writes parts of the rest. */
+static void read_after_handing_over(void) {
+  long* theirs = shmem_ptr(&flag, 1);
+  const long* data = shmem_ptr(y, 0);
+  for (long round = 1; round <= 3; ++round) {
+    if (me == 0) {
+      for (long i = 0; i < 8; ++i) {
+        y[i] = round;
+        BARRIER_OF_COMPILER;
+      }
+      *theirs = round;
+      compute();
+    } else if (me == 1) {
+      shmem_long_wait_until(&flag, SHMEM_CMP_GE, round);
+      if (shmem_long_g(&y[2], 0) != round) abort();
+      use(&data[3]);
+      if (shmem_long_atomic_fetch(&y[4], 0) != round) abort();
+      shmem_long_get(copies, y, 8, 0);
+    }
+    shmem_barrier_all();
+  }
+}
+static void write_part_after_handing_over(void) {
+  long* theirs = shmem_ptr(&flag, 1);
+  for (long round = 1; round <= 3; ++round) {
+    if (me == 0) {
+      for (int i = 0; i < 16; ++i) {
+        ((int*)y)[i] = i;
+        BARRIER_OF_COMPILER;
+      }
+      *theirs = round;
+      compute();
+    } else if (me == 1) {
+      shmem_long_wait_until(&flag, SHMEM_CMP_GE, round);
+      shmem_char_p((char*)y + 21, 1, 0);
+      shmem_char_put((char*)y + 25, (const char*)values, 18, 0);
+    }
     shmem_barrier_all();
   }
 }
@@ -378,8 +422,10 @@ static const struct {
                                 CASE(load_after_handing_over) CASE(store_after_handing_over)
                                     CASE(load_of_others_after_handing_over) CASE(halves_of_a_cell)
                                         CASE(many_stores_and_put) CASE(many_loads_and_put)
-                                            CASE(use_what_was_put) CASE(atomics_alone)
-                                                CASE(results_of_atomics) CASE(rounds) CASE(cost)
+                                            CASE(use_what_was_put) CASE(read_after_handing_over)
+                                                CASE(write_part_after_handing_over)
+                                                    CASE(atomics_alone) CASE(results_of_atomics)
+                                                        CASE(rounds) CASE(cost)
 #undef CASE
 };
 

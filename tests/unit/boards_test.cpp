@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Questions and answers between the nodes of MESHMEM_CHECK=races that name what there is not. The
-// test is PE 0, alone on its node, and answers in place of all other PEs.
+// Questions and answers between the nodes of MESHMEM_CHECK=races that name what there is not, and
+// accesses of PEs of other nodes. The test is PE 0, alone on its node, and answers in place of all
+// other PEs.
 #include "tools/races/boards.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <vector>
+
+#include "tools/races/parts.hpp"
+#include "tools/races/shadow.hpp"
 
 // Of a node of one PE.
 extern "C" {
@@ -107,6 +112,57 @@ TEST(Answers, HaveWritesOfStrandsThatThereAre) {
     write.strand = static_cast<std::uint8_t>(is_there ? node.strands() - 1 : node.strands());
     EXPECT_EQ(node.boards.see(1, {0, 8}, 0).writes.size(), is_there ? 1 : 0);
   }
+}
+
+// PE 1 uses memory of PE 0, which may be writing its ledger there.
+struct Newcomers {
+  Node node;
+  PeBoard& part = node.boards.of_node().of(0);
+  std::vector<std::uint32_t> numbers = std::vector<std::uint32_t>(kPes * kOrders);
+
+  Newcomers() {
+    part.ledger = LedgerState::open;
+    part.phase = 5;
+  }
+  void add(const Range& range, bool writes) {
+    Access access{};
+    access.pe = 1;
+    access.writes = writes;
+    access.call_number = access.version = 1;
+    (void)add_to_part(node.boards.of_node(), 0, range, access, false, Clock(numbers, kPes));
+  }
+};
+
+TEST(Newcomers, AreTheNewest) {
+  Newcomers all;
+  for (std::size_t i = 0; i <= PeBoard::kNewcomers; ++i) all.add({i % 512 * 8, 8 - i % 2}, true);
+  EXPECT_EQ(all.part.newcomers[0].range.offset, 0u);
+  EXPECT_EQ(all.part.newcomers[1].range.offset, 8u);
+  EXPECT_EQ(all.part.newcomers[1].range.bytes, 7u);
+  all.add({16, 4}, true);
+  EXPECT_EQ(all.part.newcomers[1].range.offset, 16u);
+}
+
+TEST(Newcomers, LieInMemory) {
+  Newcomers all;
+  const std::size_t end = all.node.boards.of_node().shadow(0).cells.size() * Cell::kBytes;
+  all.add({end - 4, 4096}, true);
+  EXPECT_EQ(all.part.newcomers[0].range.bytes, 4u);
+  for (const std::size_t offset : {end, SIZE_MAX - 7}) all.add({offset, 8}, true);
+  EXPECT_EQ(all.part.n_newcomers, 1u);
+}
+
+TEST(Newcomers, DoNotReadAPhaseThatTheyKnow) {
+  Newcomers all;
+  all.numbers[place_in_clock(kPes, {0, 0}, Order::program)] = 5;
+  all.add({0, 8}, false);
+  EXPECT_EQ(all.part.n_newcomers, 0u);
+  all.add({0, 8}, true);
+  EXPECT_EQ(all.part.n_newcomers, 1u);
+  EXPECT_EQ(all.part.newcomers[0].known, 5u);
+  all.part.phase = 6;
+  all.add({0, 8}, false);
+  EXPECT_EQ(all.part.n_newcomers, 2u);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct Memory {
     numbers[place_in_clock(kPes, {pe, 0}, Order::program)] = call_number;
   }
   bool settles(bool stores, unsigned bytes = 255) {
-    return settle(shadow, 0, static_cast<std::uint8_t>(bytes), stores, Clock(numbers, kPes));
+    return settle(shadow, 0, static_cast<std::uint8_t>(bytes), stores, Clock(numbers, kPes), 7);
   }
   std::optional<Access> find_noted(std::size_t offset, std::size_t bytes, const Access& access) {
     return find_in_ledger(shadow, {offset, bytes}, access, Clock(numbers, kPes));
@@ -217,6 +217,20 @@ TEST(Settle, TakesOutWhatAStoreStandsFor) {
   EXPECT_TRUE(memory.settles(true));
   EXPECT_FALSE(memory.has(access_of(1, 5, false)));
   EXPECT_EQ(memory.unsettled[0], 0);
+}
+
+TEST(Settle, CountsStoresOfThePhaseTogether) {
+  for (const std::uint32_t number : {6u, 7u}) {
+    Memory memory;
+    EXPECT_FALSE(memory.add(0, 8, access_of(1, 5, true)));
+    memory.learn(1, 5);
+    memory.stores[1] = number;
+    EXPECT_TRUE(memory.settles(false, 0x0f));
+    EXPECT_TRUE(memory.has(access_of(1, 5, true)));
+    EXPECT_TRUE(memory.settles(true, 0x0f));
+    EXPECT_EQ(memory.has(access_of(1, 5, true)), number == 6);
+    EXPECT_EQ(memory.unsettled[0], number == 6 ? kStoresMustLook : 0);
+  }
 }
 
 TEST(Settle, LooksAtOwnCallsUnderWay) {

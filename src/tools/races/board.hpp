@@ -167,6 +167,8 @@ struct Entry {
 struct Newcomer {
   Range range;
   Access access;
+  std::uint32_t phase;  // of the ledger, as the other has found it
+  std::uint32_t known;  // the number up to which the other knows the PE's own loads and stores
 };
 
 // Whether a PE's thread may write the ledger now. Never: the program does not tell of its accesses,
@@ -178,10 +180,10 @@ struct PeBoard {
                                kVersions = 1024;
   pthread_mutex_t mutex;
   std::atomic<LedgerState> ledger;
-  std::atomic<std::uint32_t> phase;  // the newest number in the ledger, or one that follows
-  // The accesses since the ledger was opened, and the memory of those for which there was no room.
+  std::atomic<std::uint32_t> phase;  // no number in the ledger is greater
+  // How many there were since the PE's thread looked last. Of more than kNewcomers the oldest are
+  // lost; some may be of a phase before.
   std::atomic<std::uint32_t> n_newcomers;
-  std::size_t begin_of_rest, end_of_rest;
   Newcomer newcomers[kNewcomers];
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;

@@ -28,20 +28,11 @@ std::uint32_t version_at(const PeBoard& part, std::uint32_t call_number) {
 }
 
 // For the PE's thread, which looks when it closes the ledger.
-void tell_of_newcomer(PeBoard& part, const Range& range, const Access& access) {
+void tell_of_newcomer(PeBoard& part, const Newcomer& newcomer) {
   const Held held(part.mutex);
   const std::uint32_t n = part.n_newcomers.load(std::memory_order_relaxed);
-  if (n < PeBoard::kNewcomers) {
-    part.newcomers[n] = {range, access};
-  } else if (n == PeBoard::kNewcomers) {
-    part.begin_of_rest = range.offset;
-    part.end_of_rest = range.offset + range.bytes;
-  } else {
-    part.begin_of_rest = std::min(part.begin_of_rest, range.offset);
-    part.end_of_rest = std::max(part.end_of_rest, range.offset + range.bytes);
-  }
-  part.n_newcomers.store(std::min<std::uint32_t>(n + 1, PeBoard::kNewcomers + 1),
-                         std::memory_order_relaxed);
+  part.newcomers[n % PeBoard::kNewcomers] = newcomer;
+  part.n_newcomers.store(n + 1, std::memory_order_relaxed);
 }
 
 // One that is no longer there stands for all up to the newest.
@@ -90,27 +81,37 @@ std::optional<Access> add_to_part(const Board& board, int pe, const Range& range
   return race ? race : in_ledger;
 }
 
-// The PE's thread notes an access in the ledger without a fence, behind a look whether the cell is
-// unsettled. Of this access (A), which has marked the cell, and one of the thread (L) at least one
-// finds the other, in any order of the steps:
+// The PE's thread notes an access in the ledger without a fence, after a look at `unsettled`. Of
+// this access (A), which has marked the cell, and one of the thread (L) at least one finds the
+// other, in any order of the steps:
 //   - If the ledger is not open here, the thread comes to the cell behind the fence of
 //     open_ledger(), and finds the mark; or L is before the fence of close_ledger(), and is found.
 //   - If it is open, A is among the newcomers before this looks for L. If this does not find L, it
 //     is noted later, so the look behind the fence of close_ledger() finds A. The clock of the
 //     thread has learned nothing by then, so it compares the two as they were.
-// A may know an L whose phase goes on. It takes that out first: if an L is there again when the
-// ledger is closed, the thread has repeated it behind A.
-std::optional<Access> meet_ledger(const Board& board, const Shadow& shadow, const Range& range,
+//   - If the thread closes the phase before A is among the newcomers, A finds L. Looks of a later
+//     phase find the mark, so they need not look at A, of which the thread may know more by then.
+// A may know an L whose phase goes on. A write takes L out first: if an L is there again when the
+// ledger is closed, the thread has repeated it behind A. If A only reads, or covers L in part, the
+// thread cannot tell whether it has repeated L, so it does not look at A.
+// Between its look and its note the thread may miss A in three cases: A is such a one; more than
+// kNewcomers follow A; or another thread, not told apart from this one, ends the phase and learns
+// of A, or finalizes.
+std::optional<Access> meet_ledger(const Board& board, const Shadow& shadow, const Range& whole,
                                   const Access& access, const Clock& known) {
   PeBoard& part = board.of(shadow.pe);
   const bool has_ledger = part.ledger.load(std::memory_order_relaxed) != LedgerState::never;
-  if (!has_ledger || !may_meet_ledger(shadow, access)) return std::nullopt;
+  // The library refuses memory behind the end later, or another machine may have named it.
+  const std::size_t end = shadow.cells.size() * Cell::kBytes;
+  if (!has_ledger || !may_meet_ledger(shadow, access) || whole.offset >= end) return std::nullopt;
+  const Range range{whole.offset, std::min(whole.bytes, end - whole.offset)};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const LedgerState state = part.ledger.load(std::memory_order_acquire);
-  if (access.writes)
-    take_from_ledger(shadow, range, known, part.phase.load(std::memory_order_relaxed));
-  if (state == LedgerState::open) {
-    tell_of_newcomer(part, range, access);
+  const std::uint32_t phase = part.phase.load(std::memory_order_relaxed);
+  const std::uint32_t last = known.of({shadow.pe, 0}, Order::program);
+  if (access.writes) take_from_ledger(shadow, range, known, phase);
+  if (state == LedgerState::open && (access.writes || last < phase)) {
+    tell_of_newcomer(part, {range, access, phase, last});
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   return find_in_ledger(shadow, range, access, known);

@@ -26,11 +26,10 @@ void prepare(LedgerArea& area, const TraceRange& own) {
   if (own.bytes == 0) return;
   const Shadow shadow = own_shadow();
   const std::size_t offset = symmetric(own.base, 1)->offset;
-  const auto from = [offset](const LedgerColumn& column) {
-    return LedgerColumn{column.numbers + offset / kEntry, column.sites + offset / kEntry};
-  };
-  // Nobody uses the bytes before in the first cell.
   const std::size_t before = offset % Cell::kBytes;
+  const auto from = [first = (offset - before) / kEntry](const LedgerColumn& column) {
+    return LedgerColumn{column.numbers + first, column.sites + first};
+  };
   area.loads = from(shadow.loads);
   area.stores = from(shadow.stores);
   area.unsettled = shadow.unsettled + offset / Cell::kBytes;
@@ -38,53 +37,33 @@ void prepare(LedgerArea& area, const TraceRange& own) {
   area.bytes.store(own.bytes + before, std::memory_order_relaxed);
 }
 
-// The access of the phase in this entry of the ledger. None is not there.
-Access find_noted_in(const Shadow& shadow, std::size_t i, std::uint32_t phase, bool of_stores) {
-  const LedgerColumn& column = of_stores ? shadow.stores : shadow.loads;
-  return column.number(i) == phase ? access_of(shadow, column, i, of_stores) : Access{};
-}
-
-template <typename Use>
-void each_noted(const Shadow& shadow, const Range& range, std::uint32_t phase, Use use) {
-  for (std::size_t i = range.offset / kEntry; i * kEntry < range.offset + range.bytes; ++i)
-    for (const bool of_stores : {true, false})
-      if (const Access noted = find_noted_in(shadow, i, phase, of_stores); noted.is_there)
-        if (use(noted, Range{i * kEntry, kEntry})) return;
-}
-
+// See meet_ledger().
 void look_at(const Shadow& shadow, const Newcomer& newcomer, std::uint32_t phase,
              const Clock& known) {
-  if (known.knows({shadow.pe, 0}, newcomer.access)) return;
-  each_noted(shadow, newcomer.range, phase, [&](const Access& noted, const Range&) {
-    const bool races = noted.writes || newcomer.access.writes;
-    if (races) tell_race(newcomer.range, shadow.pe, noted, newcomer.access);
-    return races;
-  });
-}
-
-// Of accesses that nobody has written down, in their cells.
-void look_at_cells(const Shadow& shadow, const Range& range, std::uint32_t phase,
-                   const Clock& known) {
-  each_noted(shadow, range, phase, [&](const Access& noted, const Range& here) {
-    const auto race = find_race(shadow.cells[here.offset / Cell::kBytes], noted, known);
-    if (race) tell_race(here, shadow.pe, noted, *race);
-    return false;
-  });
+  if (newcomer.phase != phase || known.knows({shadow.pe, 0}, newcomer.access)) return;
+  const std::size_t begin = newcomer.range.offset, end = begin + newcomer.range.bytes;
+  // The other has taken out what it knew, but for entries that it covers in part.
+  const std::size_t more = newcomer.known < phase ? 0 : kEntry - 1;
+  for (std::size_t i = (begin + more) / kEntry; i * kEntry + more < end; ++i)
+    for (const bool of_stores : {true, false}) {
+      const LedgerColumn& column = of_stores ? shadow.stores : shadow.loads;
+      if (column.number(i) != phase || !(of_stores || newcomer.access.writes)) continue;
+      return tell_race(newcomer.range, shadow.pe, access_of(shadow, column, i, of_stores),
+                       newcomer.access);
+    }
 }
 
 void look_at_newcomers(PeBoard& mine, std::uint32_t phase) {
   std::vector<Newcomer> newcomers;
-  Range rest{};
   {
     const Held held(mine.mutex);
     const std::size_t n = mine.n_newcomers.exchange(0, std::memory_order_relaxed);
     newcomers.assign(mine.newcomers, mine.newcomers + std::min(n, PeBoard::kNewcomers));
-    if (n > PeBoard::kNewcomers) rest = {mine.begin_of_rest, mine.end_of_rest - mine.begin_of_rest};
   }
+  if (checker.boards.head().orders_unseen) return;
   const Shadow shadow = own_shadow();
   const Clock known = checker.clock_of(checker.strands[0]);
   for (const Newcomer& newcomer : newcomers) look_at(shadow, newcomer, phase, known);
-  look_at_cells(shadow, rest, phase, known);
 }
 
 // The caller is in the checker. Opens it where the next access needs no other number than the last.
@@ -139,7 +118,8 @@ bool try_add_to_ledger(const Shadow& own, const Range& piece, bool stores, const
     return false;
   const std::size_t first = piece.offset % Cell::kBytes, i = piece.offset / kEntry;
   const std::uint8_t touched = bits_of_bytes(first, first + bytes);
-  if (!settle(own, piece.offset / Cell::kBytes, touched, stores, my_clock())) return false;
+  const auto phase = static_cast<std::uint32_t>(ledger.numbers.load(std::memory_order_relaxed));
+  if (!settle(own, piece.offset / Cell::kBytes, touched, stores, my_clock(), phase)) return false;
   if (bytes == 8)
     return stores ? ledger.add<8, true>(own.stores, i, caller)
                   : ledger.add<8, false>(own.loads, i, caller);

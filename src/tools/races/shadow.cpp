@@ -8,6 +8,8 @@
 namespace meshmem::races {
 namespace {
 
+constexpr std::size_t kEntry = LedgerColumn::kBytes;
+
 bool can_race(const Access& one, const Access& other) {
   const auto of = [](const Access& access) { return static_cast<Manner>(access.manner); };
   if (!one.writes && !other.writes) return false;
@@ -102,8 +104,7 @@ void each_cell(const Shadow& shadow, std::size_t offset, std::size_t bytes, Use 
   }
 }
 
-}  // namespace
-
+// One of the accesses in the cell that race with this one.
 std::optional<Access> find_race(const Cell& cell, const Access& access, const Clock& known) {
   for (const Slot& slot : cell.slots)
     if (const Access old = slot.load(); old.is_there && (old.bytes & access.bytes) &&
@@ -111,6 +112,8 @@ std::optional<Access> find_race(const Cell& cell, const Access& access, const Cl
       return old;
   return std::nullopt;
 }
+
+}  // namespace
 
 std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known) {
@@ -141,8 +144,11 @@ bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const 
 }
 
 bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool stores,
-            const Clock& known) {
+            const Clock& known, std::uint32_t phase) {
   const Worker owner{shadow.pe, 0};
+  for (std::size_t first = 0; stores && first < Cell::kBytes; first += kEntry)
+    if (shadow.stores.number((cell * Cell::kBytes + first) / kEntry) == phase)
+      bytes |= bits_of_bytes(first, first + kEntry);
   const HeldCells held(shadow.lock_of(cell));
   unsigned unknown = 0, repeated = 0;
   for (Slot& slot : shadow.cells[cell].slots) {
@@ -153,7 +159,7 @@ bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool sto
     else if (!old.is_program || old.pe == shadow.pe)
       continue;
     else if (stores && !(old.bytes & ~bytes))
-      slot.clear();  // a PE that repeats it finds the store
+      slot.clear();  // so a PE that repeats its access has to look, and finds the store
     else
       repeated = kStoresMustLook;
   }
@@ -161,16 +167,6 @@ bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool sto
                    __ATOMIC_RELAXED);
   return stores ? unknown == 0 : !(unknown & kLoadsMustLook);
 }
-
-namespace {
-
-constexpr std::size_t kEntry = LedgerColumn::kBytes;
-
-std::size_t end_in(const Shadow& shadow, const Range& range) {
-  return std::min(range.offset + range.bytes, shadow.cells.size() * Cell::kBytes);
-}
-
-}  // namespace
 
 Access access_of(const Shadow& shadow, const LedgerColumn& column, std::size_t i, bool writes) {
   Access access{};
@@ -186,7 +182,7 @@ Access access_of(const Shadow& shadow, const LedgerColumn& column, std::size_t i
 
 std::optional<Access> find_in_ledger(const Shadow& shadow, const Range& range, const Access& access,
                                      const Clock& known) {
-  const std::size_t end = end_in(shadow, range);
+  const std::size_t end = range.offset + range.bytes;
   const std::uint32_t last = known.of({shadow.pe, 0}, Order::program);
   for (const bool of_stores : {true, false}) {
     if (!of_stores && !access.writes) break;
@@ -199,7 +195,7 @@ std::optional<Access> find_in_ledger(const Shadow& shadow, const Range& range, c
 
 void take_from_ledger(const Shadow& shadow, const Range& range, const Clock& known,
                       std::uint32_t phase) {
-  const std::size_t end = end_in(shadow, range);
+  const std::size_t end = range.offset + range.bytes;
   const std::uint32_t last = known.of({shadow.pe, 0}, Order::program);
   if (last < phase) return;
   for (const LedgerColumn& column : {shadow.stores, shadow.loads})

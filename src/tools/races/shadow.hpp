@@ -72,7 +72,7 @@ inline bool may_meet_ledger(const Shadow& shadow, const Access& access) {
 // An access in the ledger that races with this one.
 std::optional<Access> find_in_ledger(const Shadow& shadow, const Range& range, const Access& access,
                                      const Clock& known);
-// Takes those of this phase and later ones out of the ledger that are before this write, which
+// Takes out accesses of this phase, or later, that the writer knows and covers wholly. The write
 // stands for them: the PE's thread looks again when it repeats one.
 void take_from_ledger(const Shadow& shadow, const Range& range, const Clock& known,
                       std::uint32_t phase);
@@ -80,13 +80,10 @@ void take_from_ledger(const Shadow& shadow, const Range& range, const Clock& kno
 Access access_of(const Shadow& shadow, const LedgerColumn& column, std::size_t i, bool writes);
 
 // Whether the PE with the memory knows what others have done in the cell, so that this load or
-// store of its own, of these bytes, may go into the ledger. A store then takes the place of loads
-// and stores of other PEs.
+// store of its own, of these bytes, may go into the ledger. A store, together with others of its
+// phase, then takes the place of loads and stores of other PEs.
 bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool stores,
-            const Clock& known);
-
-// The accesses in the cell that race with this one, the first of them.
-std::optional<Access> find_race(const Cell& cell, const Access& access, const Clock& known);
+            const Clock& known, std::uint32_t phase);
 
 // Adds this PE's access to bytes of the shadow; the answer is one that it races with there.
 std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,

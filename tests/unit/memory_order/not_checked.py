@@ -27,7 +27,7 @@ ORDERS = {
     "src/transport/network/state.cpp": 3,
     "src/transport/network/state.hpp": 1,
     # A mutex, a meeting, a join or the end of a stream orders the rest.
-    "src/tools/races/parts.cpp": 3,
+    "src/tools/races/parts.cpp": 2,
     "src/tools/races/shadow.cpp": 2,
     "src/collectives/device/for_kernels.cpp": 4,
     "src/core/job_connection.cpp": 3,

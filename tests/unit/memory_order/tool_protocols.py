@@ -308,6 +308,11 @@ OPEN = ("src/tools/races/phases.cpp", "void open_ledger() {")
 CLOSE = ("src/tools/races/phases.cpp", "void close_ledger() {")
 MEET = ("src/tools/races/parts.cpp", "std::optional<Access> meet_ledger(")
 NEWCOMER = ("src/tools/races/parts.cpp", "void tell_of_newcomer(")
+OPENED = (*OPEN, "atomic_thread_fence(std::memory_order_seq_cst)")
+MARKED = (*MEET, "end - whole.offset)}; std::atomic_thread_fence(std::memory_order_seq_cst)")
+STATE = (*MEET, "part.ledger.load(std::memory_order_acquire)")
+TELL = (*NEWCOMER, "n_newcomers.store(n + 1, std::memory_order_relaxed)")
+TOLD = (*MEET, "phase, last}); std::atomic_thread_fence(std::memory_order_seq_cst)")
 NOTE = (LEDGER, ADD, "static_cast<typename Word::Numbers>(now), __ATOMIC_RELEASE")
 FIND = (LEDGER, NUMBER, "__atomic_load_n(&numbers[i], __ATOMIC_ACQUIRE)")
 BEFORE_STORE = (LEDGER, ADD, "atomic_thread_fence(std::memory_order_release)")
@@ -315,7 +320,7 @@ BEFORE_STORE = (LEDGER, ADD, "atomic_thread_fence(std::memory_order_release)")
 
 @protocol("of an access in the ledger and another PE's, one finds the other",
           {"open": (*OPEN, "LedgerState::open, std::memory_order_relaxed"),
-           "opened": (*OPEN, "atomic_thread_fence(std::memory_order_seq_cst)"),
+           "opened": OPENED,
            "look": (LEDGER, "[[gnu::always_inline]] bool passes_in(",
                     "&area.unsettled[offset / 8], __ATOMIC_RELAXED"),
            "note": NOTE,
@@ -324,13 +329,12 @@ BEFORE_STORE = (LEDGER, ADD, "atomic_thread_fence(std::memory_order_release)")
            "close": (*CLOSE, "LedgerState::closed, std::memory_order_relaxed"),
            "mark": ("src/tools/races/shadow.cpp", "void mark(",
                     "static_cast<std::uint8_t>(old | bits), __ATOMIC_RELAXED"),
-           "marked": (*MEET, "return std::nullopt; std::atomic_thread_fence("
-                             "std::memory_order_seq_cst)"),
-           "state": (*MEET, "part.ledger.load(std::memory_order_acquire)"),
-           "newcomer": (*NEWCOMER, "PeBoard::kNewcomers + 1), std::memory_order_relaxed"),
-           "told": (*MEET, "range, access); std::atomic_thread_fence(std::memory_order_seq_cst)"),
+           "marked": MARKED,
+           "state": STATE,
+           "newcomer": TELL,
+           "told": TOLD,
            "find": FIND},
-          {"note to relaxed": "see the next protocol", "find to relaxed": "the same"})
+          {"note to relaxed": "see ledger_site", "find to relaxed": "the same"})
 def ledger(o):
     is_open, is_closed = 1, 2
 
@@ -358,6 +362,39 @@ def ledger(o):
     return [notes, adds]
 
 
+@protocol("an access in the ledger is not missed for a newcomer that seems to be of another phase",
+          {"phase": (*OPEN, "mine.phase.store(phase, std::memory_order_relaxed)"),
+           "open": (*OPEN, "LedgerState::open, std::memory_order_relaxed"),
+           "opened": OPENED,
+           "marked": MARKED,
+           "state": STATE,
+           "read phase": (*MEET, "part.phase.load(std::memory_order_relaxed)"),
+           "told": TOLD},
+          {"state to relaxed": "see the protocol before"})
+def newcomer_of_phase(o):
+    def notes():
+        for phase in (1, 2):
+            yield store("phase", o["phase"], phase)
+            yield store("ledger", o["open"], phase)
+            yield fence(o["opened"])
+        if (yield load("unsettled", RELAXED)):
+            return
+        yield store("number", RELAXED, 2)
+        yield fence("seq_cst")
+        if (yield load("newcomer of", RELAXED)) == 2:
+            return
+        yield wait("found", RELAXED, is_equal(3))
+
+    def adds():
+        yield store("unsettled", RELAXED, 1)
+        yield fence(o["marked"])
+        if (yield load("ledger", o["state"])):
+            yield store("newcomer of", RELAXED, (yield load("phase", o["read phase"])))
+            yield fence(o["told"])
+        yield store("found", RELAXED, (yield load("number", RELAXED)) + 1)
+    return [notes, adds]
+
+
 @protocol("an entry of the ledger has the place of its access, or of a later one",
           {"site": (LEDGER, ADD, "(site << 16 | site), __ATOMIC_RELAXED"),
            "note": NOTE,
@@ -375,7 +412,7 @@ def ledger_site(o):
     return [notes, finds]
 
 
-@protocol("a PE takes an access of the ledger out that is before what it has seen",
+@protocol("a write takes an access of the ledger out that is before what its PE has seen",
           {"before store": BEFORE_STORE,
            "take": ("src/tools/races/shadow.cpp", "void take_from_ledger(",
                     "0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED")})
