@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ledger: which of its own symmetric memory a PE has loaded and stored, and in which phase. A
-// phase is the time between two events of the checker in which the PE's clock stays the same.
+// The ledger: a PE's loads and stores of its own symmetric memory, each with its phase. A phase is
+// the time between two events of the checker in which the PE's clock stays the same.
 // Invariant: one thread writes, without a lock, and others of any PE read. Only the hooks of
 // programs (src/tools/accesses/) and src/tools/races/ include this. Programs contain the code that
 // writes, so kLayout grows with each change here.
@@ -66,10 +66,10 @@ struct LedgerColumn {
   std::uint16_t site(std::size_t i) const { return __atomic_load_n(&sites[i], __ATOMIC_RELAXED); }
 };
 
-// Of 8 bytes each: who has accesses there that the PE may not know to be done.
+// Accesses to 8 bytes that the PE may not know to be done.
 enum Unsettled : std::uint8_t {
-  kStoresMustLook = 1,  // somebody has
-  kLoadsMustLook = 2    // somebody writes
+  kStoresMustLook = 1,  // there are some
+  kLoadsMustLook = 2    // one of them writes
 };
 
 // Symmetric memory of the PE, and what the ledger has of it.
@@ -131,7 +131,8 @@ struct Ledger {
                      static_cast<typename Word::Numbers>(now), __ATOMIC_RELEASE);
     // A PE that sees what is stored next finds the note.
     std::atomic_thread_fence(std::memory_order_release);
-    // False where a handler of signals has ended the phase: the note may be too late for its end.
+    // False where a handler of signals has ended the phase, and the next one has another number:
+    // the note may be too late for its end.
     return numbers.load(std::memory_order_relaxed) == now;
   }
 
@@ -157,8 +158,13 @@ struct Ledger {
         static_cast<Numbers>(numbers.load(std::memory_order_relaxed)))
       return true;
     constexpr std::uint8_t kMustLook = kStores ? kStoresMustLook | kLoadsMustLook : kLoadsMustLook;
-    if (__atomic_load_n(&area.unsettled[offset / 8], __ATOMIC_RELAXED) & kMustLook) return false;
-    return add<kBytes, kStores>(column, offset / LedgerColumn::kBytes, caller);
+    const auto must_look = [&] {
+      return __atomic_load_n(&area.unsettled[offset / 8], __ATOMIC_RELAXED) & kMustLook;
+    };
+    // Again behind the note: a handler of signals may have gone through a whole phase between the
+    // two, with the same number and a newcomer.
+    return !must_look() && add<kBytes, kStores>(column, offset / LedgerColumn::kBytes, caller) &&
+           !must_look();
   }
 };
 

@@ -50,8 +50,11 @@ std::string open(const TraceJob& job) {
 }
 
 void close() {
-  { const Entered entered; }  // closes the ledger
-  pshmem_barrier_all();       // now all PEs have ended their calls, and have told of their races
+  {
+    const Entered entered;  // closes the ledger, which stays closed in a new call
+    if (checker.is_open) take_call_number();
+  }
+  pshmem_barrier_all();  // now all PEs have ended their calls, and have told of their races
   const std::string races = close_checker();
   if (races.empty()) return;
   has_races = true;
