@@ -3,7 +3,7 @@
 // The hooks by which src/tools/accesses/, the library that instrumented programs call, tells
 // src/tools/races/ of a program's own loads and stores. The two share these and the ledger alone.
 // Invariant: hooks are set only while a job is checked. Both libraries stay loaded. Programs have
-// code that calls note(), so it stays the first of them.
+// code that calls note() by AccessKind, so these two stay as they are.
 #ifndef MESHMEM_BASE_HOOKS_ACCESS_HOOKS_HPP_
 #define MESHMEM_BASE_HOOKS_ACCESS_HOOKS_HPP_
 
@@ -45,9 +45,10 @@ struct AccessHooks {
   void (*name_caller)(const void* caller, const char* name);
 };
 
-// nullptr: no hooks from now on.
+// nullptr: no hooks from now on. Each change of AccessHooks changes the number in the name, so a
+// library of another build sets no hooks.
 using SetAccessHooks = void (*)(const AccessHooks* hooks);
-inline constexpr char kSetAccessHooksSymbol[] = "meshmem_set_access_hooks";
+inline constexpr char kSetAccessHooksSymbol[] = "meshmem_set_access_hooks2";
 
 }  // namespace meshmem
 

@@ -26,7 +26,7 @@ using meshmem::AccessKind;
 using meshmem::accesses::note;
 using meshmem::accesses::note_copy;
 
-VISIBLE void meshmem_set_access_hooks(const meshmem::AccessHooks* hooks) {
+VISIBLE void meshmem_set_access_hooks2(const meshmem::AccessHooks* hooks) {
   if (hooks) meshmem::accesses::forget_counted_threads();
   meshmem::accesses::hooks.store(hooks, std::memory_order_release);
 }

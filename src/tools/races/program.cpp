@@ -139,8 +139,8 @@ std::uint64_t rest_of_loads = 0;
 }
 
 // Notes a load or store of bytes in one cell, by this strand, if it races with nothing there. A
-// strand's next access has the same numbers as long as it neither calls nor learns: what would race
-// with it does so with one that is there.
+// strand's next access has the same numbers as long as it neither calls nor learns. So one that is
+// there stands for it. A race with an access that knew that one, and has left it there, is missed.
 [[gnu::always_inline]] inline bool try_note_piece(const Mapping& mapping, std::size_t offset,
                                                   std::size_t bytes, bool stores,
                                                   const void* caller) {
