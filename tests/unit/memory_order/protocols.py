@@ -301,7 +301,7 @@ def records(o):
 TEAMS = ("src/core/team_table.cpp", "void TeamTable::publish(",
          "store(&team, std::memory_order_release)")
 FIND = ("src/core/team_table.hpp", "Team* find(", "load(std::memory_order_acquire)")
-CLAIM = ("src/core/active_set_teams.cpp", "Team* ActiveSetTeams::team_of(",
+CLAIM = ("src/core/active_set_teams.cpp", "Team* ActiveSetTeams::find_or_make(",
          "claimed.exchange(true, std::memory_order_relaxed)")
 
 
@@ -324,7 +324,7 @@ NAMES = ("src/core/active_sets.cpp", "int ActiveSetList::slot_of(")
 
 @protocol("two PEs that enter names in one place agree whose name has it",
           {"load": NAMES + ("names[place].load(std::memory_order_relaxed)",),
-           "enter": NAMES + ("compare_exchange_strong(found, name, std::memory_order_relaxed)",)})
+           "enter": NAMES + ("compare_exchange_strong(found, wanted, std::memory_order_relaxed)",)})
 def names(o):
     def make(me):
         def pe():
