@@ -207,7 +207,8 @@ void bind_arrays(nb::module_& module) {
   array.def("free", &free_allocation,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
             "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "
-            "array exists, and ValueError for a view or an array that was freed.");
+            "array exists, and ValueError for a view or an array that was freed. The other PEs "
+            "wait until this PE calls it again.");
   bind_with(array, [](Array& self, bool is_error) {
     if (!is_error && self.allocation->is_there()) free_allocation(self);
   });
