@@ -8,4 +8,7 @@ import sys
 
 package = importlib.util.find_spec("meshmem").submodule_search_locations[0]
 program = os.path.join(package, "bin", os.path.basename(sys.argv[0]))
-os.execv(program, [program, *sys.argv[1:]])
+with open(program, "rb") as file:
+    interpreter = [sys.executable] if file.read(2) == b"#!" else []  # a script
+words = [*interpreter, program, *sys.argv[1:]]
+os.execv(words[0], words)

@@ -111,8 +111,10 @@ def realloc(array: Array, shape: Shape) -> Array:
     """An array of another shape that replaces this one (9.3, shmem_realloc). Collective.
 
     Its elements are the array's, in their order, as far as there is room; more elements may have
-    any values. The array and its views end, as by free(). If the heap is full, raises MemoryError
-    on all PEs, and the array stays.
+    any values. The array and its views end, as by free(). The new one has the default alignment.
+
+    If the heap is full, raises MemoryError on all PEs, and the array stays. BufferError, as of
+    free(), is this PE's alone: the others wait until it calls realloc again.
     """
     return _core.reallocate(array, _numbers(shape))
 

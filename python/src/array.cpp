@@ -119,27 +119,31 @@ Array* reallocate(Array& array, const std::vector<Py_ssize_t>& shape) {
                    std::move(layout), array.dtype, array.code};
 }
 
+// Any other key makes NumPy copy elements, which may be in a GPU's memory.
+void require_basic_index(nb::handle part) {
+  if (part.is_none() || part.ptr() == Py_Ellipsis || PySlice_Check(part.ptr())) return;
+  if (!PyBool_Check(part.ptr()) && nb::steal(PyNumber_Index(part.ptr())).is_valid()) return;
+  PyErr_Clear();
+  fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
+}
+
 Array* view(nb::handle self, nb::handle key) {
   const auto& array = nb::cast<const Array&>(self);
   array.require_usable("array");
-  // An ellipsis makes NumPy give a view of one element, too, and not its value.
-  nb::object all = nb::borrow(key);
-  bool has_ellipsis = key.ptr() == Py_Ellipsis;
-  if (nb::isinstance<nb::tuple>(key))
-    for (const auto part : nb::borrow<nb::tuple>(key)) has_ellipsis |= part.ptr() == Py_Ellipsis;
-  if (!has_ellipsis) {
-    const nb::tuple first =
-        nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
-    all = first + nb::make_tuple(nb::ellipsis());
+  nb::tuple all = nb::isinstance<nb::tuple>(key) ? nb::borrow<nb::tuple>(key) : nb::make_tuple(key);
+  bool has_ellipsis = false;
+  for (const auto part : all) {
+    require_basic_index(part);
+    has_ellipsis |= part.ptr() == Py_Ellipsis;
   }
+  // An ellipsis makes NumPy give a view of one element, too, and not its value.
+  if (!has_ellipsis) all = nb::tuple(all + nb::make_tuple(nb::ellipsis()));
   const LooksAtLayout looks;
   const nb::object chosen = as_numpy(self)[all];
   const Buffer buffer(chosen, "key", false);
   Layout layout = layout_of(buffer.view());
   char* const begin = array.allocation->data;
   char* const data = layout.size() == 0 ? begin : buffer.data();  // NumPy's may lie anywhere
-  if (data < begin || data > begin + array.allocation->bytes)
-    fail(PyExc_TypeError, "key: only numbers, slices, None and ... give a view");
   layout.format = array.layout.format;  // NumPy's for a struct depends on the strides
   return new Array{array.allocation, data,  std::move(layout), array.dtype,
                    array.code,       false, array.is_symmetric};
@@ -203,7 +207,8 @@ void bind_arrays(nb::module_& module) {
   array.def("free", &free_allocation,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
             "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "
-            "array exists, and ValueError for a view or an array that was freed.");
+            "array exists, and ValueError for a view or an array that was freed. The other PEs "
+            "wait until this PE calls it again.");
   bind_with(array, [](Array& self, bool is_error) {
     if (!is_error && self.allocation->is_there()) free_allocation(self);
   });

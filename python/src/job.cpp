@@ -41,6 +41,12 @@ void finalize_at_exit(int status, void*) {
 }
 
 nb::bytes unique_id() {
+  static bool is_made = false;
+  if (is_made) {
+    fail(PyExc_RuntimeError,
+         "meshmem.unique_id: it was called before; a process makes the id of one job, so make "
+         "another job's in another process");
+  }
   shmemx_uniqueid_t id;
   int status;
   {
@@ -48,6 +54,7 @@ nb::bytes unique_id() {
     status = shmemx_get_uniqueid(&id);
   }
   if (status) fail(PyExc_RuntimeError, "meshmem.unique_id: shmemx_get_uniqueid failed");
+  is_made = true;
   return nb::bytes(id.bytes, sizeof id.bytes);
 }
 
@@ -89,7 +96,8 @@ void bind_job(nb::module_& module) {
   module.def(
       "unique_id", &unique_id,
       "128 bytes by which processes without a launcher become a job (init). Its maker has to live "
-      "as long as the job. Any process that has the bytes can join.");
+      "as long as the job. Any process that has the bytes can join.\n\nRaises RuntimeError the "
+      "second time, since a process makes the id of one job.");
   module.def("init", &init, nb::arg("rank"), nb::arg("n_pes"), nb::arg("unique_id").none());
   module.def(
       "finalize", &finalize,

@@ -276,7 +276,8 @@ void bind_one_sided(nb::class_<Array>& array) {
       nb::sig("def put(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_STREAM_SIG "None"),
       "Copies values into PE pe's part of the array (9.6). On return values may change; the "
       "data has arrived after quiet or a barrier.\n\nvalues has the array's shape and dtype "
-      "and is contiguous, else ValueError or TypeError.");
+      "and is contiguous, else ValueError or TypeError. With stream, keep it and do not change "
+      "it until the stream has done the work.");
   array.def(
       "put_nbi", &put<Op::put_nbi, false>, pe, values, nb::kw_only(), context,
       nb::sig("def put_nbi(self, pe: int, values: " MESHMEM_BUFFER ", " MESHMEM_END_OF_SIG "None"),
@@ -285,7 +286,8 @@ void bind_one_sided(nb::class_<Array>& array) {
       "get", &get_or_on_stream, pe, out, nb::kw_only(), context, stream,
       nb::sig("def get(self, pe: int, out: typing.Any = None, " MESHMEM_STREAM_SIG "typing.Any"),
       "Copies PE pe's part of the array into out, or a new NumPy array, and returns it "
-      "(9.6). out has the array's shape and dtype and is contiguous.");
+      "(9.6). out has the array's shape and dtype and is contiguous. With stream, keep it until "
+      "the stream has done the work.");
   array.def("get_nbi", &get<Op::get_nbi, false>, pe, out, nb::kw_only(), context,
             nb::sig("def get_nbi(self, pe: int, out: typing.Any = None, " MESHMEM_END_OF_SIG
                     "typing.Any"),

@@ -8,8 +8,9 @@ import traceback
 import meshmem
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.extra import numpy as nps
 from support import MOVED
 
@@ -30,13 +31,16 @@ def on_all_pes(**strategies):
         def ends_the_job(**drawn):
             try:
                 check(**drawn)
-            except Exception:
+            except UnsatisfiedAssumption:  # Hypothesis draws another example, on all PEs
+                raise
+            except (Exception, pytest.fail.Exception):
                 print(f"PE {meshmem.my_pe()}: {drawn}\n{traceback.format_exc()}",
                       file=sys.__stderr__, flush=True)
                 meshmem.global_exit(1)
         del ends_the_job.__wrapped__
         return settings(derandomize=True, database=None, deadline=None, max_examples=40,
-                        phases=[Phase.generate])(given(**strategies)(ends_the_job))
+                        phases=[Phase.generate],
+                        suppress_health_check=list(HealthCheck))(given(**strategies)(ends_the_job))
     return decorate
 
 

@@ -50,7 +50,8 @@ def test_moves_on_a_stream(dtype, make, me, n, left, right, stream):
 
 def test_signals_on_a_stream(make, me, left, right, stream):
     array, flags = make(3, "f4", device="gpu"), make(4, "u8", device="gpu")
-    array.put_signal(right, np.full(3, me, "f4"), flags, 5, "add", 1, stream=stream)
+    given = np.full(3, me, "f4")  # which the stream reads later
+    array.put_signal(right, given, flags, 5, "add", 1, stream=stream)
     flags.signal_wait_until("==", 5, 1, stream=stream)
     array.p(right, 9.5, 2, stream=stream)
     flags.signal_set(right, 6, 2, stream=stream)
