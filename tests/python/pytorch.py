@@ -58,9 +58,10 @@ def main():
                                "--cache-dir", core.FOLDER / "mypy", *checked])
     core.run_pytest("jobs", "torch/jobs")
     for ranks in (1, 2, 3, 4):
-        core.run_pytest(f"{ranks} ranks", "torch/pes", (core.OSHRUN, "-n", ranks))
+        core.run_pytest(f"{ranks} ranks", "torch/pes", (core.OSHRUN, "-n", ranks), may_skip=True)
     core.check_page(core.PROJECT / "docs/pytorch.md", least=1)
-    core.run_pytest("2 fake nodes", "torch/pes", (core.OSHRUN, "--fake-nodes", 2, "-n", 3))
+    core.run_pytest("2 fake nodes", "torch/pes", (core.OSHRUN, "--fake-nodes", 2, "-n", 3),
+                    may_skip=True)
 
 
 if __name__ == "__main__":
