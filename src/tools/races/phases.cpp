@@ -15,7 +15,6 @@ namespace meshmem::races {
 
 namespace {
 
-constexpr std::size_t kEntry = LedgerColumn::kBytes;
 constinit std::atomic<bool> has_thread{false};
 constinit std::atomic<std::uint32_t> open_phase{0};  // 0: closed
 

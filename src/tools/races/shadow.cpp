@@ -8,8 +8,6 @@
 namespace meshmem::races {
 namespace {
 
-constexpr std::size_t kEntry = LedgerColumn::kBytes;
-
 bool can_race(const Access& one, const Access& other) {
   const auto of = [](const Access& access) { return static_cast<Manner>(access.manner); };
   if (!one.writes && !other.writes) return false;

@@ -14,6 +14,8 @@
 
 namespace meshmem::races {
 
+inline constexpr std::size_t kEntry = LedgerColumn::kBytes;  // of the ledger
+
 inline bool is_atomic(const Access& access) {
   return static_cast<Manner>(access.manner) == Manner::atomic;
 }
