@@ -145,7 +145,10 @@ class Context:
 
     def _filled(self, values: typing.Any, size: typing.Any, **options: typing.Any) -> typing.Any:
         made = self.empty(*size, **options)
-        made.copy_(torch.as_tensor(values) if torch else values)
+        if isinstance(values, (bool, int, float)):
+            made.fill_(values)  # a tensor of it would be float32
+        else:
+            made.copy_(torch.as_tensor(values) if torch else values)
         self.barrier()
         return made
 
@@ -202,7 +205,7 @@ class Context:
         """Waits for this PE's kernels and then for the team. What kernels before it have stored has
         arrived."""
         if self._device:
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(self._device)
         if self.team is meshmem.TEAM_WORLD:
             meshmem.barrier_all()
         else:

@@ -147,6 +147,9 @@ Backend::WorkPtr Backend::begun(WorkPtr work) {
 }
 
 Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
+  for (const at::Tensor& tensor : tensors)
+    TORCH_CHECK_VALUE(tensor.device() == tensors[0].device(), "tensors: one is on ",
+                      tensor.device(), ", and another on ", tensors[0].device());
   if (tensors.empty() || tensors[0].is_cpu())
     return start_on_host(std::move(call),
                          [tensors, body = std::move(body)](Lane& lane) { body(lane); });
