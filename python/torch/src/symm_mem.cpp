@@ -16,29 +16,18 @@ namespace {
 
 std::function<void()> start;
 
-// How often a process group has met, so that each rendezvous has keys of its own in the store.
-int64_t next_meeting(const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
-  static std::mutex mutex;
-  static std::map<c10::weak_intrusive_ptr<c10d::ProcessGroup>, int64_t,
-                  bool (*)(const c10::weak_intrusive_ptr<c10d::ProcessGroup>&,
-                           const c10::weak_intrusive_ptr<c10d::ProcessGroup>&)>
-      meetings([](const auto& a, const auto& b) {
-        return a._unsafe_get_target() < b._unsafe_get_target();
-      });
-  const std::lock_guard lock(mutex);
-  return meetings[c10::weak_intrusive_ptr<c10d::ProcessGroup>(group)]++;
-}
-
 // Each rank tells the others where its block is.
 std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                            const Block& block) {
   const Peer mine{shmem_my_pe(), block.offset(), block.bytes, block.pad_bytes};
   const auto store = group->getStore();
   TORCH_CHECK(store, "rendezvous: group: process group ", group->getGroupName(), " has no store");
-  const int64_t meeting = next_meeting(group);
+  const std::string prefix = "meshmem/" + group->getGroupName() + "/";
+  // How often this rank has met groups of the name: one may be made again, over the same store.
+  const int64_t meeting =
+      store->add(prefix + "meetings/" + std::to_string(group->getRank()), 1) - 1;
   const auto key = [&](int64_t number, int rank) {
-    return "meshmem/" + group->getGroupName() + "/" + std::to_string(number) + "/" +
-           std::to_string(rank);
+    return prefix + std::to_string(number) + "/" + std::to_string(rank);
   };
   std::vector<std::string> keys;
   for (int rank = 0; rank < group->getSize(); ++rank) keys.push_back(key(meeting, rank));
@@ -52,6 +41,9 @@ std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
   // A rank that is here has read all keys of the meeting before.
   if (meeting) store->deleteKey(key(meeting - 1, group->getRank()));
   for (size_t rank = 0; rank < peers.size(); ++rank) {
+    TORCH_CHECK_VALUE((peers[rank].pe == mine.pe) == (static_cast<int>(rank) == group->getRank()),
+                      "rendezvous: group: ranks ", rank, " and ", group->getRank(), " are both PE ",
+                      mine.pe, "; call init_process_group before symm_mem.empty");
     TORCH_CHECK_VALUE(peers[rank].bytes == mine.bytes, "rendezvous: tensor: it has ", mine.bytes,
                       " bytes on rank ", group->getRank(), ", but ", peers[rank].bytes,
                       " bytes on rank ", rank);

@@ -57,13 +57,14 @@ bool CpuMemory::world_within_direct_access() {
   return std::find(buffers_.begin(), buffers_.end(), nullptr) == buffers_.end();
 }
 
+// Words go by PE, not by the group's ranks: a tensor may have handles of several groups.
 uint32_t* CpuMemory::signal(int owner, int channel, int from, const char* routine) const {
-  const int n = static_cast<int>(peers_.size());
-  TORCH_CHECK_VALUE(channel >= 0 && (channel + 1) * n * sizeof(uint32_t) <= block_->pad_bytes,
-                    routine, ": channel: ", channel, " is not in 0..",
-                    block_->pad_bytes / sizeof(uint32_t) / n - 1);
-  return reinterpret_cast<uint32_t*>(symmetric(owner, block_->pad() - block_->data)) + n * channel +
-         from;
+  const auto n = static_cast<size_t>(shmem_n_pes());
+  const size_t channels = block_->pad_bytes / sizeof(uint32_t) / n;
+  TORCH_CHECK_VALUE(channel >= 0 && static_cast<size_t>(channel) < channels, routine,
+                    ": channel: ", channel, " is not in 0..", static_cast<int64_t>(channels) - 1);
+  return reinterpret_cast<uint32_t*>(symmetric(owner, block_->pad() - block_->data)) +
+         n * static_cast<size_t>(channel) + static_cast<size_t>(pes_[from]);
 }
 
 void CpuMemory::put(int dst_rank, int channel, size_t timeout_ms, const char* routine) {
