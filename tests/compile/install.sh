@@ -182,6 +182,7 @@ beside_another_version() {
   cp -r "$build/docs" "$build/fortran" "$other"
   cp "$build"/bin/{oshrun,meshmem-*} "$other/bin"
   cp "$build"/lib/meshmem/0.1/* "$other/lib/meshmem/0.2"
+  cp "$build/lib/libmeshmem_loads.a" "$other/lib"
   for library in "$build"/lib/libmeshmem*.so.0.1.0; do
     name=$(basename "$library" .0.1.0)
     cp "$library" "$other/lib/$name.0.2.0"
