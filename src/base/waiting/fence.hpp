@@ -2,8 +2,8 @@
 //
 // The processor fences of the library, by their purpose.
 // Invariant: no other code uses a fence; the library's own flags are release stores and acquire
-// loads. ThreadSanitizer does not know fences, and g++ warns of it. It would not see what they
-// order either: stores that other processes read.
+// loads. ThreadSanitizer does not know fences. It would not see what they order either: stores that
+// other processes read.
 #ifndef MESHMEM_BASE_WAITING_FENCE_HPP_
 #define MESHMEM_BASE_WAITING_FENCE_HPP_
 
@@ -16,11 +16,6 @@
 #include "base/waiting/schedule_fuzzing.hpp"
 
 namespace meshmem {
-
-#if defined(__SANITIZE_THREAD__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
 
 // shmem_fence: what this thread has stored so far is seen before what it stores next.
 inline void order_stores() {
@@ -51,10 +46,6 @@ inline void send_gathered_stores_before_loads() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
 }
-
-#if defined(__SANITIZE_THREAD__)
-#pragma GCC diagnostic pop
-#endif
 
 }  // namespace meshmem
 
