@@ -94,7 +94,7 @@ class Context:
         torch.cuda.set_device(self._device)
 
     def _on_device(self, address: int, n_bytes: int) -> typing.Any:
-        """The memory as a tensor. torch believes what it is told of the device."""
+        """The memory as a tensor. torch does not ask the driver for the device, so it is told."""
         return torch.as_tensor(_DeviceBytes(address, n_bytes), device=self._device)
 
     def _address_at(self, pe: int) -> int:
@@ -202,7 +202,7 @@ class Context:
         return there.view(tensor.dtype).reshape(tuple(tensor.shape))
 
     def barrier(self) -> None:
-        """Waits for this PE's kernels and then for the team. What kernels before it have stored has
+        """Waits for this PE's kernels, and then for the team. After it the kernels' stores have
         arrived."""
         if self._device:
             torch.cuda.synchronize(self._device)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
-"""What Triton kernels call, the same interpreted, on NVIDIA and on AMD GPUs.
+"""The functions that Triton kernels call: one text for interpreted kernels and for all GPUs.
 
 `me` and `pe` are numbers in the context's team, and `bases` is its table of the PEs' addresses. A
 pointer is that of this PE's own memory; a function finds the same place of another PE by the table.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is there only while Triton interprets kernels: checks of addresses, and MESHMEM_CHECK=races
+"""Used only while Triton interprets kernels: checks of addresses, and MESHMEM_CHECK=races
 for what kernels load and store.
 
 The interpreter executes the programs of a grid one after the other. Its loads, stores and atomics

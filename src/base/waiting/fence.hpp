@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The processor fences of the library, by their purpose.
-// Invariant: no other code uses a fence; the library's own flags are release stores and acquire
-// loads. ThreadSanitizer does not know fences. It would not see what they order either: stores that
-// other processes read.
+// Invariant: only the tools use other fences; the library's own flags are release stores and
+// acquire loads. ThreadSanitizer does not know fences. It would not see what they order either:
+// stores that other processes read.
 #ifndef MESHMEM_BASE_WAITING_FENCE_HPP_
 #define MESHMEM_BASE_WAITING_FENCE_HPP_
 
