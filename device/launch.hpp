@@ -4,7 +4,8 @@
 // memory and the on_stream routines are made of.
 // Invariant: asynchronous; nothing here allocates or synchronizes, so all can be captured into a
 // graph. Addresses called `there` have been translated by the caller; `dest` and `source` of
-// collectives are symmetric addresses of this PE. Defined in kernels/, called by src/.
+// collectives are addresses of this PE, and symmetric but where said. Defined in kernels/, called
+// by src/.
 #ifndef MESHMEM_DEVICE_LAUNCH_HPP_
 #define MESHMEM_DEVICE_LAUNCH_HPP_
 
@@ -86,14 +87,23 @@ hipError_t launch_proxy_command(const ProxyCommand& command, ProxyEnd end, hipSt
 
 // Collectives of a team. A sync is also a quiet, and so a barrier.
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream);
-hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
-                            std::size_t bytes, int root, hipStream_t stream);
-hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
-                           std::size_t bytes, hipStream_t stream);
+// Up to this many bytes of a block, a broadcast, fcollect or alltoall can go by the team's rows
+// alone: then PEs write nowhere else in each other's memory, so dest and source may be any memory
+// of this device.
+std::size_t most_by_rows(CollectiveKind kind, const TeamHandle& team);
+// spacing: bytes from one PE's block to the next one's.
+struct Move {
+  void* dest;
+  const void* source;
+  std::size_t bytes;  // of a block
+  std::size_t spacing;
+  bool by_rows;
+};
+hipError_t launch_broadcast(const TeamHandle& team, const Move& move, int root, hipStream_t stream);
+hipError_t launch_fcollect(const TeamHandle& team, const Move& move, hipStream_t stream);
+hipError_t launch_alltoall(const TeamHandle& team, const Move& move, hipStream_t stream);
 hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream);
-hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* source,
-                           std::size_t block_bytes, hipStream_t stream);
 hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* source,
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
                             std::size_t elem_bytes, std::size_t nelems,
@@ -107,7 +117,9 @@ struct Plan {
   int blocks;
   int threads;
 };
-// scatter: the source has a block of `count` elements for each PE. count > 0.
+// spacing: 0, or for a reduce-scatter the elements from one PE's block of the source to the next
+// one's. count > 0. By an algorithm of packets or wide lines dest and source may be any memory of
+// this device.
 struct ReduceLaunch {
   const Plan& plan;
   const TeamHandle& team;
@@ -115,7 +127,7 @@ struct ReduceLaunch {
   void* dest;
   const void* source;
   std::size_t count;
-  bool scatter;
+  std::size_t spacing;
   hipStream_t stream;
 };
 struct ScanLaunch {
@@ -128,6 +140,9 @@ struct ScanLaunch {
 };
 // hipErrorNotSupported for a type that kernels do not have (long double, complex).
 hipError_t launch_reduce(const ReduceLaunch& job, ElemType type);
+// The most bytes that one kernel of `blocks` blocks reduces by wide lines in two hops, or for each
+// PE if it scatters. 0: the team has no wide lines.
+std::size_t most_reduced_by_wide_lines(const TeamHandle& team, int blocks, bool scatters);
 hipError_t launch_scan(const ScanLaunch& job, ElemType type);
 
 // Data of several PEs, all of it within reach of this device.

@@ -74,6 +74,15 @@ int shmemx_init_mpi_comm(const void* communicator);
  * with active sets). shmem_team_destroy ends the team. */
 int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
 
+/* From now on the team's broadcasts, fcollects, alltoalls, reductions and reduce-scatters on
+ * streams take buffers in any memory of the calling PE's device, symmetric or not; those of maxloc
+ * and minloc do not. On NVIDIA GPUs such calls are as fast as others up to 4 MiB if the team has a
+ * large slot (docs/limits.md). On other targets they are slower, since the data goes as packets.
+ * All PEs of the team call it, between the same two collectives of the team. Returns 0, or nonzero
+ * on all of them if the team has PEs on several machines, or devices that do not reach each
+ * other. */
+int shmemx_team_take_any_memory(shmem_team_t team);
+
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
  * then stands for each PE's own buffer, which need not have the same address there. A collective of
  * all PEs with the same `bytes`. Returns 0, also for memory that is symmetric already. Returns

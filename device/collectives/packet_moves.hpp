@@ -30,16 +30,21 @@ constexpr std::size_t kMostOfThread = 512, kMostBroadcastByThread = kMostOfThrea
 constexpr std::size_t kMostOfThread = 64, kMostBroadcastByThread = 2 * kMostOfThread;
 #endif
 template <typename Group, std::size_t kOfThread = kMostOfThread>
-MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync,
-                                           [[maybe_unused]] Caller caller = Caller::any) {
-#if defined(MESHMEM_TARGET_IS_CPU)
-  if (caller == Caller::kernel && blockDim.x == 1) return most_by_packets<Thread, kOfThread>(sync);
-#endif
+MESHMEM_HOST_DEVICE std::size_t most_by_packets(std::size_t packet_row) {
   constexpr std::size_t kMost = std::is_same<Group, Thread>::value ? kOfThread
                                 : std::is_same<Group, Wave>::value ? 2 * 1024
                                                                    : 8 * 1024;
-  const std::size_t row = (lines_of_row(sync) - 1) * kLineData;
+  const std::size_t row = (packet_row / kLineBytes - 1) * kLineData;
   return row < kMost ? row : kMost;
+}
+template <typename Group, std::size_t kOfThread = kMostOfThread>
+MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync,
+                                           [[maybe_unused]] Caller caller = Caller::any) {
+  const std::size_t row = sync.space.packet_row;
+#if defined(MESHMEM_TARGET_IS_CPU)
+  if (caller == Caller::kernel && blockDim.x == 1) return most_by_packets<Thread, kOfThread>(row);
+#endif
+  return most_by_packets<Group, kOfThread>(row);
 }
 
 // Which of the other PEs' blocks, of `lines` lines each, has line i. Lines of the first block are

@@ -20,11 +20,11 @@ __global__ void __launch_bounds__(kMoveThreads)
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
 // Broadcasts by relays: below, packets win, and with two PEs pushing does above.
-bool takes_relays(const TeamHandle& team, std::size_t bytes) {
+bool takes_relays(const TeamHandle& team, const Move& move) {
   constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20;
   const int n = team.team.n;
-  return team.has_all_slabs() && team.space.wide_row > 0 && bytes > kLeast &&
-         (n == 2 ? bytes <= kMostOfTwo : n > 2);
+  return team.has_all_slabs() && team.space.wide_row > 0 && move.bytes > kLeast &&
+         (n == 2 ? move.by_rows || move.bytes <= kMostOfTwo : n > 2);
 }
 // A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
 // few lines of a last one, and are whole turns of a block.
@@ -64,14 +64,14 @@ hipError_t launch_broadcast_lines(const TeamHandle& team, void* dest, const void
 
 }  // namespace
 
-hipError_t launch_broadcast(const TeamHandle& team, void* dest, const void* source,
-                            std::size_t bytes, int root, hipStream_t stream) {
+hipError_t launch_broadcast(const TeamHandle& team, const Move& move, int root,
+                            hipStream_t stream) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  if (takes_relays(team, bytes))
-    return launch_broadcast_lines(team, dest, source, bytes, root, stream);
+  if (takes_relays(team, move))
+    return launch_broadcast_lines(team, move.dest, move.source, move.bytes, root, stream);
 #endif
-  return launch(broadcast_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
-                dest, source, bytes, root);
+  return launch(broadcast_kernel, blocks_for(team, move), any_threads(kMoveThreads), stream, team,
+                move.dest, move.source, move.bytes, root);
 }
 
 hipError_t load_broadcast_kernels() {

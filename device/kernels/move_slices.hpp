@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "device/collectives/packet_moves.hpp"
 #include "device/collectives/slices.hpp"
 #include "device/kernels/launch_kernel.hpp"
 #include "device/routines.hpp"
@@ -41,13 +42,23 @@ struct BlockSlice {
   }
 };
 
+inline std::size_t most_move_blocks(const TeamHandle& team) {
+  return kernels_are_wide() ? static_cast<std::size_t>(std::min(kMostMoveBlocks, team.channels))
+                            : 1;
+}
+// The bytes that such a block moves as packets, in whole grains.
+inline std::size_t most_packets_of_block(const TeamHandle& team) {
+  constexpr std::size_t kGrain = Slices::grain<std::byte>();
+  const std::size_t row = team.space.packet_row;
+  return (kernels_are_wide() ? most_by_packets<Block>(row) : most_by_packets<Thread>(row)) /
+         kGrain * kGrain;
+}
 // Few bytes for each block while there are channels left: it then moves them as packets.
-inline dim3 blocks_for(const TeamHandle& team, std::size_t bytes) {
-  if (!kernels_are_wide()) return dim3(1);
-  const std::size_t wanted = (bytes + kBytesPerMoveBlock - 1) / kBytesPerMoveBlock;
-  const auto most =
-      static_cast<std::size_t>(kMostMoveBlocks < team.channels ? kMostMoveBlocks : team.channels);
-  return dim3(static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most));
+inline dim3 blocks_for(const TeamHandle& team, const Move& move) {
+  const std::size_t of_block =
+      move.by_rows ? std::min(kBytesPerMoveBlock, most_packets_of_block(team)) : kBytesPerMoveBlock;
+  const std::size_t wanted = (move.bytes + of_block - 1) / of_block;
+  return dim3(static_cast<unsigned>(std::clamp(wanted, std::size_t{1}, most_move_blocks(team))));
 }
 
 // Whether lines can be made of whole words of such blocks.

@@ -30,10 +30,10 @@ __global__ void sync_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle) {
 }
 __global__ void __launch_bounds__(kMoveThreads)
     fcollect_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
-                    std::size_t bytes) {
+                    std::size_t bytes, std::size_t spacing) {
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
-  fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes,
+  fcollect(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, spacing,
            blockIdx.x % 2 != 0, Caller::kernel);
 }
 __global__ void __launch_bounds__(kMoveThreads)
@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(kMoveThreads)
 }
 __global__ void __launch_bounds__(kMoveThreads)
     alltoall_kernel(const MESHMEM_GRID_CONSTANT TeamHandle handle, void* dest, const void* source,
-                    std::size_t bytes) {
+                    std::size_t bytes, std::size_t spacing) {
   after_earlier_kernels();
   const BlockSlice mine(handle, bytes);
-  alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, bytes,
+  alltoall(Block(), mine.sync, mine.of(dest), mine.of(source), mine.slice.count, spacing,
            blockIdx.x % 2 != 0, Caller::kernel);
 }
 template <typename E>
@@ -104,14 +104,25 @@ std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& 
                            : push_with_line_ends_kernel<each_its_own, false>;
   return launch(kernel, shape.grid(), kThreads, stream, team, hop, exchange, ends);
 }
+
+// The most bytes of a block of which each block of threads has lines for one row.
+std::size_t most_by_wide_rows(const TeamHandle& team) {
+  constexpr std::size_t kGrain = Slices::grain<std::byte>();
+  const std::size_t of_row = team.space.wide_row / kWideLineBytes * kUnitsOfLine * kLineData;
+  return of_row / kGrain * kGrain * most_move_blocks(team);
+}
 #endif
 
 // Returns nullopt if the PEs' blocks do not fit into the rows.
 template <bool each_its_own>
-std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& exchange,
-                                       std::size_t bytes, hipStream_t stream) {
+std::optional<hipError_t> try_exchange(const TeamHandle& team, const Move& move,
+                                       hipStream_t stream) {
   if (!team.has_all_slabs() || !kernels_are_wide()) return std::nullopt;
-  const bool even = is_even(exchange.dest, exchange.source, bytes);
+  const std::size_t bytes = move.bytes;
+  const Exchange exchange{static_cast<std::byte*>(move.dest),
+                          static_cast<const std::byte*>(move.source), move.spacing,
+                          each_its_own ? move.spacing : 0};
+  const bool even = is_even(move.dest, move.source, bytes | move.spacing);
   if (bytes <= kMostByUnits) {
     const std::size_t of_block = bytes_of_unit_block(bytes);
     Shape shape(bytes, (bytes + of_block - 1) / of_block, team.channels);
@@ -122,7 +133,7 @@ std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& e
                              shape, team, RowsOfChannel::packets(team.space), exchange, stream);
   }
 #if defined(MESHMEM_TARGET_IS_CUDA)
-  if (bytes <= most_by_wide_lines(team.team.n)) {
+  if (move.by_rows || bytes <= most_by_wide_lines(team.team.n)) {
     Shape shape(bytes, bytes <= kFewBytes ? kChannels / 2 : kChannels, team.channels);
     const std::size_t lines = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
     shape.use_threads(lines * kLanesOfLine, 128, kMostThreadsOfTwoShotWide);
@@ -131,10 +142,9 @@ std::optional<hipError_t> try_exchange(const TeamHandle& team, const Exchange& e
                                   : exchange_wide_lines_kernel<each_its_own, false>,
                              shape, team, RowsOfChannel::wide_lines(team.space), exchange, stream);
   }
-  return try_line_ends<each_its_own>(team, exchange, bytes, even, stream);
-#else
-  return std::nullopt;
+  if (!move.by_rows) return try_line_ends<each_its_own>(team, exchange, bytes, even, stream);
 #endif
+  return std::nullopt;
 }
 
 }  // namespace
@@ -143,26 +153,29 @@ hipError_t launch_sync(const TeamHandle& team, hipStream_t stream) {
   return launch(sync_kernel, dim3(1), any_threads(kThreadsForPes), stream, team);
 }
 
-hipError_t launch_fcollect(const TeamHandle& team, void* dest, const void* source,
-                           std::size_t bytes, hipStream_t stream) {
-  const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
-                          bytes, 0};
-  if (const auto error = try_exchange<false>(team, exchange, bytes, stream)) return *error;
-  return launch(fcollect_kernel, blocks_for(team, bytes), any_threads(kMoveThreads), stream, team,
-                dest, source, bytes);
+std::size_t most_by_rows(CollectiveKind kind, const TeamHandle& team) {
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  if (team.has_all_slabs() && team.space.wide_row > 0)
+    return kind == CollectiveKind::broadcast ? SIZE_MAX : most_by_wide_rows(team);
+#endif
+  static_cast<void>(kind);
+  return most_packets_of_block(team) * most_move_blocks(team);
+}
+
+hipError_t launch_fcollect(const TeamHandle& team, const Move& move, hipStream_t stream) {
+  if (const auto error = try_exchange<false>(team, move, stream)) return *error;
+  return launch(fcollect_kernel, blocks_for(team, move), any_threads(kMoveThreads), stream, team,
+                move.dest, move.source, move.bytes, move.spacing);
 }
 hipError_t launch_collect(const TeamHandle& team, void* dest, const void* source, std::size_t bytes,
                           hipStream_t stream) {
   return launch(collect_kernel, dim3(1), any_threads(kMoveThreads), stream, team, dest, source,
                 bytes);
 }
-hipError_t launch_alltoall(const TeamHandle& team, void* dest, const void* source,
-                           std::size_t block_bytes, hipStream_t stream) {
-  const Exchange exchange{static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
-                          block_bytes, block_bytes};
-  if (const auto error = try_exchange<true>(team, exchange, block_bytes, stream)) return *error;
-  return launch(alltoall_kernel, blocks_for(team, block_bytes), any_threads(kMoveThreads), stream,
-                team, dest, source, block_bytes);
+hipError_t launch_alltoall(const TeamHandle& team, const Move& move, hipStream_t stream) {
+  if (const auto error = try_exchange<true>(team, move, stream)) return *error;
+  return launch(alltoall_kernel, blocks_for(team, move), any_threads(kMoveThreads), stream, team,
+                move.dest, move.source, move.bytes, move.spacing);
 }
 hipError_t launch_alltoalls(const TeamHandle& team, void* dest, const void* source,
                             std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,

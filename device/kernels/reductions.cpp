@@ -5,6 +5,7 @@
 #include "device/kernels/reductions.hpp"
 
 #include "device/kernels/launch_kernel.hpp"
+#include "device/kernels/single_wide_line.hpp"
 #include "device/located.hpp"
 
 namespace meshmem {
@@ -15,6 +16,19 @@ hipError_t launch_reduce(const ReduceLaunch& job, ElemType type) {
   return with_type(type, [&job](auto given) {
     return ReductionKernels<typename decltype(given)::Type>::launch_reduce(job);
   });
+}
+std::size_t most_reduced_by_wide_lines(const TeamHandle& team, int blocks, bool scatters) {
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  constexpr std::size_t kGrain = Slices::grain<std::byte>();
+  if (!team.has_all_slabs()) return 0;
+  const std::size_t row = scatters ? team.space.wide_row : results_in_row(team.space);
+  const std::size_t of_row = row / kWideLineBytes * kUnitsOfLine * sizeof(std::uint64_t);
+  const auto rows = static_cast<std::size_t>(scatters ? 1 : team.team.n);
+  return of_row * rows / kGrain * kGrain * static_cast<std::size_t>(blocks);
+#else
+  static_cast<void>(team), static_cast<void>(blocks), static_cast<void>(scatters);
+  return 0;
+#endif
 }
 hipError_t launch_scan(const ScanLaunch& job, ElemType type) {
   return with_type(type, [&job](auto given) {

@@ -23,12 +23,13 @@ namespace {
 // as many kernels.
 template <ReduceKernel kernel, typename Op, typename E>
 MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const TeamHandle& handle,
-                                 E* dest, const E* source, const Slices& slices, bool scatter) {
+                                 E* dest, const E* source, const Slices& slices,
+                                 std::size_t spacing) {
   after_earlier_kernels();
   const auto channel = static_cast<int>(blockIdx.x);
   const Slice slice = slices.slice<E>(channel);
   reduce_by<kernel>(op, algorithm, Block(), TeamSync(handle, channel), dest + slice.first,
-                    source + slice.first, slice.count, scatter ? slices.count : 0);
+                    source + slice.first, slice.count, spacing);
 }
 // The kernels have names of their own, since profilers and the checks of instructions tell them
 // apart by name.
@@ -36,16 +37,16 @@ template <typename Op, typename E, ReduceAlgorithm... known>
 __global__ void __launch_bounds__(kThreads)
     reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                           E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
-                          bool scatter, Op op) {
+                          std::size_t spacing, Op op) {
   ((algorithm = known), ...);
-  reduce_slice<ReduceKernel::packets>(op, algorithm, handle, dest, source, slices, scatter);
+  reduce_slice<ReduceKernel::packets>(op, algorithm, handle, dest, source, slices, spacing);
 }
 template <typename Op, typename E>
 __global__ void __launch_bounds__(kThreads)
     reduce_large_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
                         E* dest, const E* source, const MESHMEM_GRID_CONSTANT Slices slices,
-                        bool scatter, Op op) {
-  reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, scatter);
+                        std::size_t spacing, Op op) {
+  reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, spacing);
 }
 // Calls f with the algorithm's kernel. On AMD GPUs each algorithm has its own: scalar registers
 // that are enough for one are too few for several, since common values are held for all.
@@ -153,7 +154,7 @@ class TypedReduceLaunch {
         dest_(static_cast<E*>(job.dest)),
         source_(static_cast<const E*>(job.source)),
         space_(job.team.space),
-        algorithm_(algorithm_in_kernel(job.plan.algorithm, job.team.team.n, job.scatter)) {}
+        algorithm_(algorithm_in_kernel(job.plan.algorithm, job.team.team.n, job.spacing != 0)) {}
 
   hipError_t run() const {
     if (job_.plan.algorithm == ReduceAlgorithm::one_shot &&
@@ -170,9 +171,9 @@ class TypedReduceLaunch {
  private:
   hipError_t by_single_unit() const {
     const SingleHop hop(job_.team, slices_, RowsOfChannel::packets(space_));
-    if (job_.scatter)
+    if (job_.spacing != 0)
       return launch(scatter_single_unit_kernel<Op, E>, blocks_, threads_, job_.stream, job_.team,
-                    hop, dest_, source_, job_.count, op_);
+                    hop, dest_, source_, job_.spacing, op_);
     return launch(reduce_single_unit_kernel<Op, E>, blocks_, threads_, job_.stream, job_.team, hop,
                   dest_, source_, op_);
   }
@@ -182,7 +183,7 @@ class TypedReduceLaunch {
   std::optional<hipError_t> try_wide_lines() const {
     const ReduceAlgorithm wanted = job_.plan.algorithm;
     const bool in_one_hop = wanted == ReduceAlgorithm::one_shot_wide;
-    const bool in_two_hops = wanted == ReduceAlgorithm::two_shot_wide && !job_.scatter;
+    const bool in_two_hops = wanted == ReduceAlgorithm::two_shot_wide && job_.spacing == 0;
     if (job_.team.team.n == 1 || (!in_one_hop && !in_two_hops)) return std::nullopt;
     if (!job_.team.has_all_slabs()) return std::nullopt;  // SingleHop has room for no more PEs
     const SingleHop hop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
@@ -193,9 +194,9 @@ class TypedReduceLaunch {
                     job_.stream, job_.team, hop, results_in_row(space_), dest_, source_, op_);
     }
     if (!fits_wide_lines<E>(job_.team, slices_)) return std::nullopt;
-    if (job_.scatter)
+    if (job_.spacing != 0)
       return launch(reduce_wide_lines_kernel<true, Op, E>, blocks_, more_threads, job_.stream,
-                    job_.team, hop, dest_, source_, job_.count, op_);
+                    job_.team, hop, dest_, source_, job_.spacing, op_);
     if (fits_wide_lines<E>(job_.team, slices_, threads_))
       return launch(reduce_single_wide_line_kernel<Op, E>, blocks_, threads_, job_.stream,
                     job_.team, hop, dest_, source_, op_);
@@ -207,7 +208,7 @@ class TypedReduceLaunch {
   hipError_t by_algorithm() const {
     const auto launch_this = [&](auto kernel) {
       return launch(kernel, blocks_, threads_, job_.stream, algorithm_, job_.team, dest_, source_,
-                    slices_, job_.scatter, op_);
+                    slices_, job_.spacing, op_);
     };
     if (row_of(algorithm_).kernel == ReduceKernel::large)
       return launch_this(reduce_large_kernel<Op, E>);

@@ -112,6 +112,14 @@ MESHMEM_EXTENSION_ENTRY(int, team_of_pes, (const int* pes, int npes, shmem_team_
   return make_team_of_pes(list, kRoutine, new_team);
 }
 
+MESHMEM_EXTENSION_ENTRY(int, team_take_any_memory, (shmem_team_t handle)) {
+  Team* team = begin_call_on(handle, "shmemx_team_take_any_memory");
+  if (!team || !team->is_on_one_node() || !runtime().has_devices()) return 1;
+  if (runtime().device_state().state().sync.base == 0) return 1;
+  team->takes_any_memory = true;
+  return 0;
+}
+
 MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
   if (Team* team = begin_call_on(handle, "shmem_team_destroy")) destroy_team(*team);
 }

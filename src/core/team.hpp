@@ -57,6 +57,8 @@ struct Team {
   void begin_call(const char* routine) { node.routine = routine; }
 
   bool is_predefined = false;
+  // On streams its collectives take buffers that are not symmetric.
+  bool takes_any_memory = false;
 
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }
   int find_world_pe(int world_pe) const;  // the number in this team, -1 if it is no member

@@ -52,6 +52,11 @@ __global__ void put_and_get(By by, long* rows, const long* mine, long* back, siz
   }
 }
 
+// Between machines collectives take symmetric memory alone.
+TEST(DeviceFar, ATeamDoesNotTakeAnyMemory) {
+  EXPECT_NE(shmemx_team_take_any_memory(SHMEM_TEAM_WORLD), 0);
+}
+
 TEST(DeviceFar, PutsAndGetsOfAnyLength) {
   const size_t all = kRow * static_cast<size_t>(n_pes());
   for (const By by : kBys) {

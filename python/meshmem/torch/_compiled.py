@@ -75,10 +75,10 @@ def load() -> types.ModuleType:
                       f"{torch.__version__} and this meshmem; run `{COMMAND}` once")
 
 
-def loaded_library() -> pathlib.Path:
-    """The libmeshmem that this process has loaded."""
+def loaded_library(name: str) -> pathlib.Path:
+    """The library of this name that the process has loaded."""
     maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
-    found = re.search(r"(/\S*/libmeshmem[-\w]*\.so[\w.]*)$", maps, re.MULTILINE)
+    found = re.search(rf"(/\S*/{re.escape(name)}[-\w]*\.so[\w.]*)$", maps, re.MULTILINE)
     assert found
     return pathlib.Path(found[1])
 
@@ -120,9 +120,10 @@ def cuda_folders() -> list[str]:
 
 
 def compile_into(folder: pathlib.Path) -> pathlib.Path:
-    """Compiles the sources in a folder beside the result."""
+    """Compiles the sources in a folder beside the result. The C++ library comes first among the
+    libraries: a compiler that would add a static one gives streams of PyTorch another locale."""
     from torch.utils import cpp_extension
-    library = loaded_library()
+    library = loaded_library("libmeshmem")
     build = folder / f"build-{sys.implementation.cache_tag}"
     build.mkdir(parents=True, exist_ok=True)
     cpp_extension.load(
@@ -130,7 +131,8 @@ def compile_into(folder: pathlib.Path) -> pathlib.Path:
         extra_include_paths=[str(include_folder(library)), str(sources()[0].parent),
                              *cuda_folders()],
         extra_cflags=["-O2", "-std=c++20", "-Wall"],
-        extra_ldflags=[str(library), f"-Wl,-rpath,{library.parent}"],
+        extra_ldflags=[str(library), f"-Wl,-rpath,{library.parent}",
+                       str(loaded_library("libstdc++"))],
         build_directory=str(build), is_python_module=False, with_cuda=False)
     target = folder / file_name()
     shutil.copy(build / f"{NAME}.so", target.with_suffix(".new"))

@@ -45,27 +45,21 @@ void check_reach(const char* routine, const void* address, std::size_t bytes) {
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
 
-namespace {
-
 int channels_of(const Team& team) {
   return runtime().device_state().state().sync_layout.channels_of(team.slot);
 }
 
-// The team as kernels get it.
 device::TeamHandle kernel_handle(const Team& team) {
   return runtime().device_state().kernel_handle(team.slot, team.me, team.pes);
 }
 
-// The same for kernels that move data by many blocks, if the team has them.
 device::TeamHandle handle_for_data(const Team& team) {
   if (channels_of(team) == 1 && runtime().device_state().state().sync_layout.channels_of(0) > 1)
     note_slow_way(SlowWay::one_block, team.routine());
   return kernel_handle(team);
 }
 
-// Number of elements in a grain: kernels' slices begin at multiples of it
-// (device/collectives/slices.hpp).
-std::size_t grain_of(std::size_t elem_bytes) { return elem_bytes < 16 ? 16 / elem_bytes : 1; }
+namespace {
 
 // PEs that share a GPU share its copy engines. Under MPS, copies of two streams, between kernels
 // that wait for other PEs, waited for each other for ever.
@@ -95,17 +89,17 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
   auto* const to = static_cast<std::byte*>(call.dest);
   const auto* const from = static_cast<const std::byte*>(call.source);
   const auto reduce = [&](const device::Plan& by, std::size_t at, std::size_t from_at,
-                          std::size_t elems, bool scatters) {
+                          std::size_t elems, std::size_t spacing) {
     return device::launch_reduce(
-        {by, handle, op.kernel_op, to + at, from + from_at, elems, scatters, stream},
+        {by, handle, op.kernel_op, to + at, from + from_at, elems, spacing, stream},
         op.kernel_type);
   };
 
   const device::Plan ring{ReduceAlgorithm::ring, plan.blocks, plan.threads};
-  hipError_t error = reduce(ring, me * share_bytes, 0, share, true);
+  hipError_t error = reduce(ring, me * share_bytes, 0, share, share);
   if (error == hipSuccess) error = copy_to_all(team, to + me * share_bytes, share_bytes, stream);
   if (error == hipSuccess && rest > 0)
-    error = reduce({ReduceAlgorithm::one_shot, 1, plan.threads}, bytes, bytes, rest, false);
+    error = reduce({ReduceAlgorithm::one_shot, 1, plan.threads}, bytes, bytes, rest, 0);
   return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
@@ -163,12 +157,11 @@ hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends
 
 hipError_t launch_kernel_of_move(const Team& team, const Collective& call, hipStream_t stream) {
   const device::TeamHandle handle = handle_for_data(team);
+  const device::Move move{call.dest, call.source, call.bytes(), call.bytes(), false};
   if (call.kind == CollectiveKind::broadcast)
-    return device::launch_broadcast(handle, call.dest, call.source, call.bytes(), call.root,
-                                    stream);
-  if (call.kind == CollectiveKind::fcollect)
-    return device::launch_fcollect(handle, call.dest, call.source, call.bytes(), stream);
-  return device::launch_alltoall(handle, call.dest, call.source, call.bytes(), stream);
+    return device::launch_broadcast(handle, move, call.root, stream);
+  if (call.kind == CollectiveKind::fcollect) return device::launch_fcollect(handle, move, stream);
+  return device::launch_alltoall(handle, move, stream);
 }
 
 // A broadcast, fcollect or dense alltoall.
@@ -206,7 +199,7 @@ hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t s
                          device_segments().all_for_kernels(call.dest, call.bytes());
   if (by_copies) return launch_ring_and_copies(plan, team, call, stream);
   return device::launch_reduce({plan, handle_for_data(team), op.kernel_op, call.dest, call.source,
-                                call.count, scatters, stream},
+                                call.count, scatters ? call.count : 0, stream},
                                op.kernel_type);
 }
 

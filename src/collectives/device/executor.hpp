@@ -21,6 +21,16 @@ hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
 // The same on a stream of the library. Returns when this PE's dest is complete.
 void run(Team& team, const Collective& call);
 
+// The team as kernels get it, and for kernels that move data by many blocks, if the team has them.
+device::TeamHandle kernel_handle(const Team& team);
+device::TeamHandle handle_for_data(const Team& team);
+int channels_of(const Team& team);
+// Number of elements in a grain: kernels' slices begin at multiples of it
+// (device/collectives/slices.hpp).
+constexpr std::size_t grain_of(std::size_t elem_bytes) {
+  return elem_bytes < 16 ? 16 / elem_bytes : 1;
+}
+
 // Whether kernels of all PEs can run a collective on buffers at these symmetric addresses.
 bool kernels_reach(const void* dest, const void* source);
 // Whether they reach all of these `bytes`.

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/status/slow_ways.hpp"
+#include "collectives/device/by_rows.hpp"
 #include "collectives/device/command.hpp"
 #include "collectives/device/executor.hpp"
 #include "collectives/dispatch.hpp"
@@ -79,13 +80,15 @@ void require_kernels(const Team& team) {
 }
 
 void run(Team& team, const Collective& call, hipStream_t stream) {
+  const bool by_rows = team.takes_any_memory && on_device::goes_by_rows(call);
   if (call.kind == CollectiveKind::broadcast) check_root(team, call.root);
   if (calls_are_compared && !is_captured(stream)) [[unlikely]]
-    compare_stream_call(team, arguments_of(call));
+    compare_stream_call(team, arguments_of(call) + (by_rows ? ", any memory" : ""));
   if (is_empty(call)) return;
   MemoryOfCall memory(team.routine(), stream);
-  use_buffers(memory, team, call);
+  if (!by_rows) use_buffers(memory, team, call);
   launch_on_stream(my_device(), team.routine(), [&] {
+    if (by_rows) return on_device::launch_by_rows(team, call, stream);
     return team.is_on_one_node() ? on_device::launch(team, call, stream)
                                  : launch_by_host(team, call, stream);
   });

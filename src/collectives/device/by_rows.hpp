@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives of a team that takes any memory of its PEs' devices (shmemx_team_take_any_memory).
+// Invariant: PEs write nowhere in each other's memory but in the team's rows. Which kernels run,
+// and how much each of them does, follows from numbers that all PEs have in common, not from the
+// buffers. Called by collectives on streams.
+#ifndef MESHMEM_COLLECTIVES_DEVICE_BY_ROWS_HPP_
+#define MESHMEM_COLLECTIVES_DEVICE_BY_ROWS_HPP_
+
+#include <hip/hip_runtime_api.h>
+
+#include "collectives/collective.hpp"
+#include "core/team.hpp"
+
+namespace meshmem::on_device {
+
+// Broadcast, fcollect, alltoall, reduce-scatter, and reductions but of values with their indices.
+bool goes_by_rows(const Collective& call);
+// Puts it on a stream, on the current device, which is the PE's.
+hipError_t launch_by_rows(const Team& team, const Collective& call, hipStream_t stream);
+
+}  // namespace meshmem::on_device
+
+#endif  // MESHMEM_COLLECTIVES_DEVICE_BY_ROWS_HPP_
