@@ -19,7 +19,7 @@ from pes.support import ALL, expected, ops_of, same, values
 TEST_SIZES = [1, 7, 1000, 5_000_003]  # the last one needs several buffers
 TIME_SIZES = [8, 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30]
 TURNS = 5
-BUDGET = 200  # seconds, after which sizes are left out
+BUDGET = 150  # seconds, after which sizes are left out
 
 
 def say(*words):
@@ -147,6 +147,62 @@ def test_graphs(me, n):
     assert (tensor == wanted * n).all()
 
 
+def test_lists(me, n):
+    """Tensors that do not lie behind each other, and operations with a root."""
+    for size in (7, 100_000, 5_000_003):
+        parts = [values(size, torch.float32, rank) for rank in range(n)]
+        outputs = [on_gpu(torch.zeros(size)) for _ in range(n)]
+        dist.all_gather(outputs, on_gpu(parts[me]))
+        check(torch.cat(outputs), torch.cat(parts), "all_gather into a list", size)
+        blocks = [values(size, torch.float32, me, seed) for seed in range(n)]
+        output = on_gpu(torch.zeros(size))
+        dist.reduce_scatter(output, [on_gpu(block) for block in blocks])
+        wanted = expected(dist.ReduceOp.SUM, [values(size, torch.float32, rank, me)
+                                              for rank in range(n)])
+        check(output, wanted, "reduce_scatter of a list", size)
+        for root in range(n):
+            tensor = on_gpu(parts[me])
+            dist.reduce(tensor, root)
+            wanted = expected(dist.ReduceOp.SUM, parts) if me == root else parts[me]
+            check(tensor, wanted, "reduce", size, root)
+
+
+def test_replays(me, n):
+    """Exchanges in graphs that follow each other at once, with other values each time."""
+    count = torch.zeros(50_000, device="cuda")
+    shared, gathered = torch.zeros_like(count), [torch.zeros_like(count) for _ in range(n)]
+    uneven = torch.zeros(1000 * n, device="cuda")
+    rows = [1000] * n
+    sums = torch.zeros(4, n, device="cuda")
+
+    def step():
+        count.add_(1)
+        shared.copy_(count)
+        dist.broadcast(shared, n - 1)
+        sums[0] += shared[0]
+        dist.gather(shared * (me + 1), gathered if me == 0 else None, 0)
+        if me == 0:
+            sums[1] += torch.stack([each[-1] for each in gathered])
+        dist.scatter(shared, [count * (rank + 1) for rank in range(n)] if me == 0 else None, 0)
+        sums[2] += shared[7]
+        dist.all_to_all_single(uneven, count[:1000 * n] * (me + 1), rows, rows)
+        sums[3] += uneven.view(n, 1000)[:, 3]
+
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        step()
+    for _ in range(50):
+        graph.replay()
+    torch.cuda.synchronize()
+    total = 51 * 52 / 2
+    ranks = torch.arange(1, n + 1)
+    wanted = torch.stack([torch.ones(n), ranks * (me == 0), torch.full((n,), me + 1.0), ranks])
+    check(sums, wanted * total, "sums over replays")
+
+
 def test_streams_of_the_caller(me, n):
     """The same group on two streams: results wait for each other as in NCCL."""
     tensors = [torch.ones(1_000_000, device="cuda") for _ in range(2)]
@@ -195,8 +251,8 @@ def test_training(me, n):
         assert losses[-1] < losses[0] / 2, losses
 
 
-TESTS = [test_reductions, test_movement, test_uneven, test_messages, test_graphs,
-         test_streams_of_the_caller, test_groups_and_devices, test_training]
+TESTS = [test_reductions, test_movement, test_uneven, test_lists, test_messages, test_graphs,
+         test_replays, test_streams_of_the_caller, test_groups_and_devices, test_training]
 
 
 # ---- Times

@@ -219,7 +219,10 @@ Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
 Backend::WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
   require_one(tensors, "tensor");
   require_root(options.rootRank);
-  Exchange plan{.is_same_for_all = true, .dests = std::vector<Span>(group_->pes.size())};
+  Exchange plan{.pattern = Pattern::broadcast,
+                .root = static_cast<int>(options.rootRank),
+                .is_same_for_all = true,
+                .dests = std::vector<Span>(group_->pes.size())};
   const Span span = span_of(tensors[0]);
   if (options.rootRank == rank_)
     plan.sources = {span};
@@ -274,6 +277,9 @@ Exchange Backend::all_gather_plan(const Tensors& outputs, const at::Tensor& inpu
   Exchange plan{.is_same_for_all = true, .sources = {span_of(input)}, .dests = spans_of(outputs)};
   require_elements(input, "tensor", outputs[static_cast<std::size_t>(rank_)].numel());
   plan.longest = longest_of(plan.dests);
+  const bool are_equal = std::all_of(plan.dests.begin(), plan.dests.end(),
+                                     [&](const Span& dest) { return dest.bytes == plan.longest; });
+  if (are_equal) plan.pattern = Pattern::all_gather;
   return plan;
 }
 
@@ -444,6 +450,10 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
                 .dests = split_spans(output, output_splits, size_, "output", "output_split_sizes"),
                 .is_longest_known = false};
   plan.longest = longest_of(plan.sources);
+  if (input_splits.empty() && output_splits.empty()) {  // then on all ranks
+    plan.pattern = Pattern::all_to_all;
+    plan.is_longest_known = true;
+  }
   return start_exchange({OpType::ALLTOALL_BASE,
                          "meshmem:all_to_all_single",
                          options.asyncOp,

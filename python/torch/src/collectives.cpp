@@ -106,6 +106,7 @@ Span span_of(const at::Tensor& tensor) {
 }
 
 void exchange(Lane& lane, const Exchange& plan) {
+  if (lane.exchange_directly(plan)) return;
   copy_own_block(lane, plan);
   if (lane.group.n() == 1) return;
   const auto n_blocks = plan.is_same_for_all ? 1 : static_cast<std::size_t>(lane.group.n());
@@ -122,11 +123,12 @@ void exchange(Lane& lane, const Exchange& plan) {
     is_known = true;
     collect(lane, plan, buffer, first, most);
   }
+  lane.finish_exchange();
 }
 
 void all_reduce_in_place(Lane& lane, const Reduction& reduction, const at::Tensor& tensor) {
   const Elements whole{reduction, static_cast<char*>(tensor.data_ptr()), tensor.numel()};
-  const bool may_stay = !whole.is_converted(tensor) && !reduction.factor.defined();
+  const bool may_stay = reduction.takes_as_it_is(tensor.scalar_type());
   if (may_stay && lane.is_same_on_all(whole.stage, tensor.nbytes()))
     lane.reduce(reduction, whole.stage, whole.staged());
   else
@@ -136,6 +138,11 @@ void all_reduce_in_place(Lane& lane, const Reduction& reduction, const at::Tenso
 void all_reduce(Lane& lane, const Reduction& reduction, const at::Tensor& from,
                 const at::Tensor& to) {
   const at::Tensor source = flat_view(from), dest = flat_view(to);
+  const auto n = static_cast<std::size_t>(source.numel()) * reduction.per_element;
+  void* const result = dest.defined() ? dest.data_ptr() : nullptr;
+  if (reduction.takes_as_it_is(source.scalar_type()) &&
+      lane.reduce_directly(reduction, result, source.data_ptr(), n))
+    return;
   const std::int64_t most = most_elements(lane, reduction, 1);
   for (std::int64_t first = 0; first < source.numel(); first += most) {
     const Elements piece{reduction, lane.next_buffer(), std::min(most, source.numel() - first)};
@@ -148,6 +155,9 @@ void all_reduce(Lane& lane, const Reduction& reduction, const at::Tensor& from,
 void reduce_scatter(Lane& lane, const Reduction& reduction, const std::vector<at::Tensor>& from,
                     const at::Tensor& to) {
   const at::Tensor dest = flat_view(to);
+  if (reduction.takes_as_it_is(dest.scalar_type()) &&
+      lane.reduce_scatter_directly(reduction, dest, from))
+    return;
   const std::int64_t most = most_elements(lane, reduction, from.size());
   for (std::int64_t first = 0; first < dest.numel(); first += most) {
     char* buffer = lane.next_buffer();

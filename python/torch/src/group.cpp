@@ -31,6 +31,7 @@ Group::Group(int rank, std::vector<int> members, std::string group_name, bool ha
   }
   if (device_part != Stages::kNone) {
     device_stage = memory().device.part(device_part);
+    takes_any_memory = shmemx_team_take_any_memory(team) == 0;
     const std::vector<DeviceWords> zeros(pes.size());
     shmem_putmem(&device_words(0), zeros.data(), zeros.size() * sizeof(DeviceWords), pe(me));
     shmem_quiet();

@@ -71,6 +71,8 @@ struct Group {
   int part = Stages::kNone, device_part = Stages::kNone;
   char* stage = nullptr;
   char* device_stage = nullptr;  // null without GPUs, and where all parts are taken
+  // The team's collectives on streams take tensors where they are. The same on all members.
+  bool takes_any_memory = false;
 };
 
 }  // namespace meshmem::pytorch

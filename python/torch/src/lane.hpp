@@ -6,11 +6,31 @@
 // Invariant: between two uses of a buffer all members meet, so no PE overwrites what another reads.
 #pragma once
 #include <cstddef>
+#include <vector>
 
 #include "group.hpp"
 #include "reduction.hpp"
 
 namespace meshmem::pytorch {
+
+struct Span {
+  char* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+// What all members know of an exchange: the lengths of all blocks are equal, but for `any`.
+enum class Pattern { any, broadcast, all_gather, all_to_all };
+
+// Each member publishes a block for each member, or one block for all, and gets those for it.
+struct Exchange {
+  Pattern pattern = Pattern::any;
+  int root = 0;  // of a broadcast
+  bool is_same_for_all = false;
+  std::vector<Span> sources;     // by member, or one for all. Empty: this PE publishes nothing
+  std::vector<Span> dests;       // by member; empty spans: this PE gets nothing from there
+  std::size_t longest = 0;       // published block of any member, or of this one if not all know
+  bool is_longest_known = true;  // the same on all members
+};
 
 class Lane {
  public:
@@ -29,9 +49,25 @@ class Lane {
   // From the address in the stage of another member. Complete after finish_gets().
   virtual void get(void* to, const void* there, std::size_t bytes, int rank) = 0;
   virtual void finish_gets() = 0;
+  // After the last piece of an exchange.
+  virtual void finish_exchange() = 0;
   // In place. The second leaves the combination of the blocks `me` in block `me`.
   virtual void reduce(const Reduction& reduction, void* buffer, std::size_t n) = 0;
   virtual void reduce_scatter(const Reduction& reduction, void* buffer, std::size_t n) = 0;
+
+  // The whole collective, of tensors where they are. False, alike on all members: it has to go
+  // through the stage.
+  virtual bool exchange_directly(const Exchange&) { return false; }
+  // Without `to` this member needs no result.
+  virtual bool reduce_directly(const Reduction&, void* /*to*/, const void* /*from*/,
+                               std::size_t /*n*/) {
+    return false;
+  }
+  // from[i] is what this PE has for member i.
+  virtual bool reduce_scatter_directly(const Reduction&, const at::Tensor& /*to*/,
+                                       const std::vector<at::Tensor>& /*from*/) {
+    return false;
+  }
 
   Group& group;
 };
@@ -47,6 +83,7 @@ class HostLane final : public Lane {
   bool is_same_on_all(const void* data, std::size_t bytes) override;
   void get(void* to, const void* there, std::size_t bytes, int rank) override;
   void finish_gets() override;
+  void finish_exchange() override {}  // the next one uses the other buffer
   void reduce(const Reduction& reduction, void* buffer, std::size_t n) override;
   void reduce_scatter(const Reduction& reduction, void* buffer, std::size_t n) override;
 

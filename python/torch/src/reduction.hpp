@@ -23,6 +23,11 @@ struct Reduction {
   Host reduce_scatter = nullptr;  // null: there is none, so reduce and take a part
   OnStream reduce_on_stream = nullptr;
   OnStream reduce_scatter_on_stream = nullptr;
+
+  // Whether tensors of this type go into the stage as they are.
+  bool takes_as_it_is(at::ScalarType type) const {
+    return !factor.defined() && at::elementSize(type) == staged_bytes * per_element;
+  }
 };
 
 // For tensors of the type on this device. Throws ValueError or TypeError that names `op` or

@@ -6,10 +6,12 @@
 #include "stream_lane.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "collectives.hpp"
 
@@ -23,7 +25,7 @@ c10::impl::VirtualGuardImpl guard_of(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type());
 }
 
-// Asks the runtime that PyTorch has loaded.
+// Functions of the runtime that PyTorch has loaded.
 bool is_captured(c10::Stream stream) {
   using Query = int (*)(void* stream, int* status);
   static const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "cudaStreamIsCapturing"));
@@ -31,11 +33,51 @@ bool is_captured(c10::Stream stream) {
   return query && query(stream.native_handle(), &status) == 0 && status != 0;
 }
 
-void wait_for(c10::Stream first, c10::Stream then) {
-  c10::Event event(first.device_type());
-  event.record(first);
-  event.block(then);
+// PyTorch's own pool gives the same stream to several users, and a message that waits would hold up
+// theirs.
+c10::Stream make_stream(c10::Device device) {
+  using Create = int (*)(void** stream, unsigned flags);
+  constexpr unsigned kNonBlocking = 1;
+  static const auto create =
+      reinterpret_cast<Create>(dlsym(RTLD_DEFAULT, "cudaStreamCreateWithFlags"));
+  const c10::DeviceGuard current(device);
+  void* handle = nullptr;
+  TORCH_CHECK(create && create(&handle, kNonBlocking) == 0, "meshmem: no new stream on ", device);
+  // An external stream of PyTorch has its handle as its number.
+  const c10::Stream stream(c10::Stream::UNSAFE, device, reinterpret_cast<c10::StreamId>(handle));
+  TORCH_CHECK(stream.native_handle() == handle,
+              "meshmem: this PyTorch numbers streams differently");
+  return stream;
 }
+
+// Streams are never destroyed, since PyTorch may still ask them. Groups that have ended leave them
+// to later ones.
+struct FreeStreams {
+  std::mutex mutex;
+  std::vector<c10::Stream> all;
+};
+FreeStreams& free_streams() {
+  static FreeStreams& instance = *new FreeStreams;
+  return instance;
+}
+c10::Stream take_stream(c10::Device device) {
+  FreeStreams& free = free_streams();
+  const std::lock_guard lock(free.mutex);
+  const auto found = std::find_if(free.all.begin(), free.all.end(),
+                                  [&](c10::Stream stream) { return stream.device() == device; });
+  if (found == free.all.end()) return make_stream(device);
+  const c10::Stream stream = *found;
+  free.all.erase(found);
+  return stream;
+}
+
+std::shared_ptr<c10::Event> record(c10::Stream stream) {
+  auto event = std::make_shared<c10::Event>(stream.device_type());
+  event->record(stream);
+  return event;
+}
+
+void wait_for(c10::Stream first, c10::Stream then) { record(first)->block(then); }
 
 // The allocator does not give a tensor's memory away before the stream has done its work.
 void keep_until_done(const std::vector<at::Tensor>& tensors, c10::Stream stream) {
@@ -86,20 +128,87 @@ void StreamLane::reduce_scatter(const Reduction& reduction, void* buffer, std::s
   reduction.reduce_scatter_on_stream(group.team, mine, buffer, n, stream_);
 }
 
+// ---- Lane, of tensors where they are
+
+namespace {
+
+// Whether the spans of bytes lie behind each other.
+bool are_consecutive(const std::vector<Span>& spans) {
+  for (std::size_t i = 1; i < spans.size(); ++i)
+    if (spans[i].data != spans[i - 1].data + spans[i - 1].bytes) return false;
+  return true;
+}
+
+}  // namespace
+
+at::Tensor StreamLane::new_bytes(std::size_t bytes) const {
+  return at::empty({static_cast<std::int64_t>(bytes)},
+                   at::TensorOptions().dtype(at::kByte).device(device_));
+}
+
+void StreamLane::all_gather_directly(const Exchange& plan) {
+  const Span& source = plan.sources[0];
+  const bool is_one = are_consecutive(plan.dests);
+  const at::Tensor whole = is_one ? at::Tensor() : new_bytes(plan.dests.size() * source.bytes);
+  char* const all = is_one ? plan.dests[0].data : static_cast<char*>(whole.data_ptr());
+  shmemx_fcollectmem_on_stream(group.team, all, source.data, source.bytes, stream_);
+  for (std::size_t i = 0; !is_one && i < plan.dests.size(); ++i)
+    copy(plan.dests[i].data, all + i * source.bytes, source.bytes);
+}
+
+bool StreamLane::exchange_directly(const Exchange& plan) {
+  if (!group.takes_any_memory || plan.pattern == Pattern::any) return false;
+  if (plan.pattern == Pattern::all_gather) {
+    all_gather_directly(plan);
+  } else if (plan.pattern == Pattern::broadcast) {
+    const bool is_root = plan.root == group.me;
+    const Span& data = is_root ? plan.sources[0] : plan.dests[static_cast<std::size_t>(plan.root)];
+    shmemx_broadcastmem_on_stream(group.team, data.data, data.data, data.bytes, plan.root, stream_);
+  } else {
+    shmemx_alltoallmem_on_stream(group.team, plan.dests[0].data, plan.sources[0].data,
+                                 plan.sources[0].bytes, stream_);
+  }
+  return true;
+}
+
+bool StreamLane::reduce_directly(const Reduction& reduction, void* to, const void* from,
+                                 std::size_t n) {
+  if (!group.takes_any_memory) return false;
+  const at::Tensor unwanted = to ? at::Tensor() : new_bytes(n * reduction.staged_bytes);
+  reduction.reduce_on_stream(group.team, to ? to : unwanted.data_ptr(), from, n, stream_);
+  return true;
+}
+
+bool StreamLane::reduce_scatter_directly(const Reduction& reduction, const at::Tensor& to,
+                                         const std::vector<at::Tensor>& from) {
+  if (!group.takes_any_memory) return false;
+  std::vector<Span> spans;
+  for (const at::Tensor& block : from) spans.push_back(span_of(block));
+  const at::Tensor whole = are_consecutive(spans) ? from[0] : at::cat(from);
+  const auto n = static_cast<std::size_t>(to.numel()) * reduction.per_element;
+  reduction.reduce_scatter_on_stream(group.team, to.data_ptr(), whole.data_ptr(), n, stream_);
+  return true;
+}
+
 // ---- Work
 
 StreamWork::StreamWork(int rank, c10d::OpType type, const char* name, c10::Stream stream,
-                       std::vector<at::Tensor> outputs)
+                       std::shared_ptr<c10::Event> done, std::vector<at::Tensor> outputs)
     : Work(rank, type, name),
       stream_(stream),
-      done_(std::make_shared<c10::Event>(stream.device_type())),
-      outputs_(std::move(outputs)),
-      future_(c10::make_intrusive<c10::ivalue::Future>(
-          c10::ListType::create(c10::TensorType::get()), std::vector{stream.device()})) {
-  done_->record(stream_);
+      done_(std::move(done)),
+      outputs_(std::move(outputs)) {
+  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> StreamWork::getFuture() {
+  const std::lock_guard lock(mutex_);
+  if (future_) return future_;
+  future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
+                                                     std::vector{stream_.device()});
   const c10::StreamGuard current(stream_);
   future_->markCompleted(outputs_);
-  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+  return future_;
 }
 
 bool StreamWork::isCompleted() { return is_captured(stream_) || done_->query(); }
@@ -149,15 +258,30 @@ c10::Stream Streams::own_stream(c10::Device device, int peer, bool is_send) {
   const auto key = std::make_pair(peer, is_send);
   const auto found = streams_.find(key);
   if (found != streams_.end()) return found->second;
-  const bool has_priority = peer == kNoPeer;
-  const c10::Stream made = guard_of(device).getStreamFromGlobalPool(device, has_priority);
-  return streams_.emplace(key, made).first->second;
+  return streams_.emplace(key, take_stream(device)).first->second;
+}
+
+Streams::~Streams() {
+  FreeStreams& free = free_streams();
+  const std::lock_guard lock(free.mutex);
+  for (const auto& [key, stream] : streams_) free.all.push_back(stream);
 }
 
 void Streams::keep_order(c10::Stream stream) {
-  if (!last_ || last_->stream == stream) return;
-  const bool both_captured = last_->is_captured && is_captured(last_->stream);
-  if (is_captured(stream) ? both_captured : !last_->is_captured) last_->event.block(stream);
+  if (!is_captured(stream)) {
+    if (last_ && last_->stream != stream) last_->done->block(stream);
+  } else if (last_captured_ && *last_captured_ != stream && is_captured(*last_captured_)) {
+    wait_for(*last_captured_, stream);
+  }
+}
+
+std::shared_ptr<c10::Event> Streams::end_operation(c10::Stream stream) {
+  auto done = record(stream);
+  if (is_captured(stream))
+    last_captured_ = stream;
+  else
+    last_.emplace(Last{stream, done});
+  return done;
 }
 
 c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
@@ -174,10 +298,10 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
   const c10::StreamGuard current(stream);
   StreamLane lane(group_, device, stream.native_handle(), n_buffers_, std::move(compare));
   body(lane);
-  last_.emplace(Last{stream, c10::Event(device.type()), is_captured(stream)});
-  last_->event.record(stream);
+  auto done = end_operation(stream);
   if (stream != caller) keep_until_done(call.tensors, stream);
-  return c10::make_intrusive<StreamWork>(group_.me, call.type, call.name, stream, call.outputs);
+  return c10::make_intrusive<StreamWork>(group_.me, call.type, call.name, stream, std::move(done),
+                                         call.outputs);
 }
 
 c10::Stream Streams::begin_message(const at::Tensor& tensor, int peer, bool is_send) {
@@ -194,14 +318,14 @@ c10::intrusive_ptr<c10d::Work> Streams::send(const at::Tensor& tensor, int peer)
   const c10::Stream stream = begin_message(tensor, peer, true);
   send_on_stream(group_, span_of(tensor), peer, stream.native_handle());
   return c10::make_intrusive<StreamWork>(group_.me, c10d::OpType::SEND, "meshmem:send", stream,
-                                         std::vector{tensor});
+                                         record(stream), std::vector{tensor});
 }
 
 c10::intrusive_ptr<c10d::Work> Streams::receive(const at::Tensor& tensor, int peer) {
   const c10::Stream stream = begin_message(tensor, peer, false);
   receive_on_stream(group_, span_of(tensor), peer, stream.native_handle());
   return c10::make_intrusive<StreamWork>(group_.me, c10d::OpType::RECV, "meshmem:recv", stream,
-                                         std::vector{tensor});
+                                         record(stream), std::vector{tensor});
 }
 
 void Streams::synchronize_caller() const {
