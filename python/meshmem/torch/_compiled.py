@@ -121,7 +121,8 @@ def cuda_folders() -> list[str]:
 
 def compile_into(folder: pathlib.Path) -> pathlib.Path:
     """Compiles the sources in a folder beside the result. The C++ library comes first among the
-    libraries: a compiler that would add a static one gives streams of PyTorch another locale."""
+    libraries: a compiler that would add a static one gives streams of PyTorch another locale.
+    libtorch has no symbols itself, but needs the library for CUDA."""
     from torch.utils import cpp_extension
     library = loaded_library("libmeshmem")
     build = folder / f"build-{sys.implementation.cache_tag}"
@@ -132,7 +133,7 @@ def compile_into(folder: pathlib.Path) -> pathlib.Path:
                              *cuda_folders()],
         extra_cflags=["-O2", "-std=c++20", "-Wall"],
         extra_ldflags=[str(library), f"-Wl,-rpath,{library.parent}",
-                       str(loaded_library("libstdc++"))],
+                       str(loaded_library("libstdc++")), "-Wl,--no-as-needed"],
         build_directory=str(build), is_python_module=False, with_cuda=False)
     target = folder / file_name()
     shutil.copy(build / f"{NAME}.so", target.with_suffix(".new"))
