@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only file that knows which compiler this is, and whether it is compiling for a GPU now.
-// Device code is a translation unit compiled by hipcc (AMD GPUs), by nvcc (NVIDIA GPUs), or by a
-// C++ compiler with MESHMEM_HIP_ON_CPU defined (a kernel's blocks are threads then).
-// Invariant: every other translation unit is host code: MESHMEM_DEVICE_CODE is undefined there, and
-// the qualifiers mean nothing. C++17.
+// Tells which compiler compiles this file, and whether it compiles for a GPU now. No other file
+// asks. A translation unit is device code if hipcc (AMD GPUs) or nvcc (NVIDIA GPUs) compiles it, or
+// a C++ compiler with MESHMEM_HIP_ON_CPU. Then a kernel's blocks are threads of the process.
+// Invariant: every other translation unit is host code. There MESHMEM_DEVICE_CODE is undefined, and
+// the qualifiers do nothing. C++17.
 #ifndef MESHMEM_DEVICE_TARGET_HPP_
 #define MESHMEM_DEVICE_TARGET_HPP_
 
@@ -18,15 +18,16 @@
 #else
 #define MESHMEM_DEVICE_COLD __device__ __attribute__((noinline, cold, unused)) static
 #endif
-// For a function that nvcc shall not inline, since it would put pages of code into every caller.
-// Such a function takes its arguments by value, so that the caller's need not lie in memory. Other
-// compilers inline it: the check of AMD's instructions follows no calls.
+// For a function that nvcc shall not inline, since each caller would grow by pages of code. Such a
+// function takes its arguments by value, so the caller can keep them in registers. Other compilers
+// inline it, since the check of AMD's instructions (tests/compile/instructions.py) follows no
+// calls.
 #if defined(__CUDACC__)
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE_COLD
 #else
 #define MESHMEM_DEVICE_APART MESHMEM_DEVICE
 #endif
-// A function that compilers for AMD GPUs shall not inline, since registers are short: a kernel of
+// For a function that compilers for AMD GPUs shall not inline, since registers are few: a kernel of
 // up to 1,024 threads gets 64 to 128 of them.
 #if defined(__HIP__)
 #define MESHMEM_DEVICE_OUT_OF_LINE __device__ __attribute__((noinline))
@@ -49,9 +50,9 @@
 #define MESHMEM_TARGET_IS_CPU 1
 #endif
 
-// Whether kernels look for mistakes of their callers, and print them: `oshhip --check`, or
-// -DMESHMEM_KERNEL_CHECKS. On processors the functions with checks have other names for the linker,
-// so that one program can have files with and without them. Code for GPUs needs no other names,
+// 1 if routines in kernels check their arguments and print mistakes: `oshhip --check`, or
+// -DMESHMEM_KERNEL_CHECKS. On processors the linker sees functions with checks under other names,
+// so that one program can have files with and without checks. Code for GPUs does not need this,
 // since each file has its own functions.
 #if !defined(MESHMEM_KERNEL_CHECKS)
 #define MESHMEM_KERNEL_CHECKS 0
@@ -62,7 +63,7 @@
 #define MESHMEM_CHECKED_NAME
 #endif
 
-// A struct among a kernel's parameters that is read where it lies, and not copied first.
+// For a struct among a kernel's parameters: the kernel reads it where it lies, without a copy.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 #define MESHMEM_GRID_CONSTANT __grid_constant__
 #else
@@ -82,8 +83,8 @@ typedef __half meshmem_half;
 typedef hip_bfloat16 meshmem_bfloat16;
 #endif
 
-// MESHMEM_DISPATCH(device, host) is the first statement in kernels, and the second in host code. On
-// the cpu target both are compiled, and the choice is made when it runs.
+// MESHMEM_DISPATCH(device, host) does its first statement in kernels, and its second in host code.
+// On the cpu target both are compiled, and the choice is made at run time.
 #if defined(__CUDA_ARCH__) || (defined(__HIP_DEVICE_COMPILE__) && __HIP_DEVICE_COMPILE__)
 #define MESHMEM_DISPATCH(device, host) device;
 #elif defined(MESHMEM_HIP_ON_CPU)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds a call of a group's routine by only some threads of the group, which would leave work
-// undone or wait for ever. On the cpu target always, on GPUs with checks.
-// Invariant: release builds for GPUs have nothing of it. Called by the routines with endings in
-// shmem/device.hpp, before anything else.
+// Checks that all threads of a group call a group's routine. If some did not, the call would leave
+// work undone or wait for ever. The cpu target always checks this, and GPUs do so in kernels with
+// checks (`oshhip --check`).
+// Invariant: without checks, code for GPUs has nothing of this. Called by the routines in
+// shmem/device.hpp whose names end in _wave, _block or _grid, before anything else.
 #ifndef MESHMEM_DEVICE_WHOLE_GROUP_HPP_
 #define MESHMEM_DEVICE_WHOLE_GROUP_HPP_
 
@@ -14,8 +15,8 @@ namespace meshmem {
 namespace device {
 
 #if defined(MESHMEM_TARGET_IS_CPU)
-// The scheduler compares the calls of a group's threads where these meet, and at the end of the
-// block.
+// The scheduler (hip_on_cpu/block.hpp) compares the calls of a group's threads when the threads
+// meet, and at the end of the block.
 inline void note_call(const Thread&, const char*) {}
 inline void note_call(const Wave&, const char* routine) { hip_on_cpu::note_call_of_wave(routine); }
 inline void note_call(const Block&, const char* routine) {
@@ -31,7 +32,7 @@ inline void note_call(const CooperativeGrid&, const char* routine) {
   trap();
 }
 MESHMEM_DEVICE void note_call(const Thread&, const char*) {}
-// Finds lanes that have ended and, on AMD GPUs, lanes that are elsewhere in the kernel.
+// Finds lanes that have ended. On AMD GPUs it also finds lanes that have taken another branch.
 MESHMEM_DEVICE void note_call(const Wave& wave, const char* routine) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   const int callers = __popc(__ballot_sync(0xffffffff, 1));

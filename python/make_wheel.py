@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a wheel in BUILD_FOLDER/wheel, for the Python that runs this: the package, the library and
-the programs of BUILD_FOLDER, and all libraries that they need but C's and C++'s. It works on
-machines whose glibc and libstdc++ are as new as this one's. Needs Debian 12, for its layout of PMIx
-and for licences.
+"""Makes a wheel in BUILD_FOLDER/wheel, for the Python that runs this script. The wheel has the
+package, the library and the programs of BUILD_FOLDER, and all libraries that they need except C's
+and C++'s. It works on machines whose glibc and libstdc++ are at least as new as this machine's. The
+script runs on Debian 12 only, since it relies on where Debian puts PMIx's files and licences.
 
 make_wheel.py BUILD_FOLDER   prints the wheel's path
 
@@ -39,7 +39,7 @@ def make_environment(folder):
 
 
 def install_library(build, folder):
-    """Puts what the wheel takes in into folder/lib and folder/bin."""
+    """Installs the files for the wheel into folder/lib and folder/bin."""
     for component in ("runtime", "tools"):
         subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip", "--component",
                         component], check=True, stdout=subprocess.DEVNULL)
@@ -53,7 +53,7 @@ def install_library(build, folder):
 
 def hide_plugins(folder):
     """Lets PMIx's and hwloc's libraries in the wheel look for plugins and settings in folders that
-    never exist. Those of other versions may lie in the folders that they were built for."""
+    never exist. The folders that they were built for may have plugins of other versions."""
     def variable(name, package):
         return subprocess.check_output(["pkg-config", f"--variable={name}", package]).strip()
 
@@ -74,14 +74,14 @@ def add_licences(folder, environment):
     texts = info / "licenses"
     texts.mkdir(exist_ok=True)
     shutil.copy(PROJECT / "LICENSE", texts)
-    licences = {"BSD-3-Clause", "MIT"}  # of the code that the compiler has taken in
+    licences = {"BSD-3-Clause", "MIT"}  # of headers whose code is compiled into the package
     nanobind, = environment.glob("lib/python*/site-packages/nanobind-*.dist-info/**/LICENSE")
     shutil.copy(nanobind, texts / "nanobind.txt")
     robin_map, = environment.glob("lib/python*/site-packages/nanobind/**/tsl/robin_hash.h")
     head = robin_map.read_text(encoding="utf-8").partition("*/")[0]
     (texts / "robin-map.txt").write_text(head, encoding="utf-8")
     packages = {"libcli11-dev"}
-    if os.path.exists("/usr/share/doc/valgrind"):  # its header is taken in where it is
+    if os.path.exists("/usr/share/doc/valgrind"):  # if it is installed, its header is compiled in
         packages.add("valgrind")
     sources = ["Where the libraries' sources are. patchelf has changed names and search paths in",
                "the libraries, and make_wheel.py has changed folders in libpmix and libhwloc.", ""]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a reduction combines two elements, and how elements travel in units of 8 bytes.
-// Invariant: integers wrap as unsigned do; a max or min of floating point keeps the first of two
-// elements that do not compare. The algorithms say in which order elements are combined.
+// Invariant: signed integers wrap, as unsigned ones do. If one of two floating-point elements is a
+// NaN, max and min keep the first. The algorithms decide in which order elements are combined.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_COMBINE_HPP_
 
@@ -143,7 +143,8 @@ MESHMEM_HOST_DEVICE std::size_t units_of(std::size_t count) {
   return (count + EightBytes<E>::kElems - 1) / EightBytes<E>::kElems;
 }
 
-// Whether unit `u` of an array of `count` elements is whole and lies where one access moves it.
+// True if unit `u` of an array of `count` elements is whole, and aligned so that one access moves
+// it.
 template <typename E>
 MESHMEM_DEVICE bool is_whole(const E* array, std::size_t count, std::size_t u) {
   return (u + 1) * EightBytes<E>::kElems <= count &&

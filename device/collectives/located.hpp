@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// maxloc and minloc: a PE reads its share of all sources, picks one element for each place, and
-// writes it to all dests.
-// Invariant: as in pull.hpp, with the same steps; elements of 16 bytes may lie at any multiple of
-// 8. All types and both operations are one function of each size.
+// maxloc and minloc: a PE reads its share of all PEs' sources, picks one element for each place,
+// and writes it to all dests.
+// Invariant: as in pull.hpp, with the same steps. Elements of 16 bytes may lie at any multiple of
+// 8. One function for each size of elements does all types and both operations.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_LOCATED_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_LOCATED_HPP_
 
@@ -14,7 +14,8 @@
 namespace meshmem {
 namespace device {
 
-// Returns the element to take from all PEs' elements at `place`. Loads of kTogether PEs overlap.
+// Returns the one of all PEs' elements at `place` that is the result. Loads of kTogether PEs
+// overlap.
 template <typename U>
 MESHMEM_DEVICE Located<U> choose_from_all(const LocatedOrder& order, const TeamSync& sync,
                                           const Located<U>* place) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives that move few bytes, in one hop: each PE sends the others their blocks as packets,
-// and copies arriving packets from its own rows into its dest. Nobody meets, and nothing is fenced.
-// Invariant: every PE sends each other PE at least one line, perhaps without data, and awaits one
-// of each. So a PE that has finished knows that all have entered (sync.hpp). Nothing is read or
-// written before all threads of the group have entered; only the PE itself writes its dest. Any
-// alignment and any number of bytes.
+// Collectives that move few bytes, in one hop and without meetings or fences. Here a PE's *block*
+// is the data that it sends one other PE. It sends each block as packets, and copies packets that
+// arrive in its own rows into its dest.
+// Invariant: every PE sends each other PE at least one line, perhaps without data, and waits for
+// one from each. So a PE that has finished knows that all have entered (sync.hpp). A PE reads and
+// writes nothing before all threads of its group have entered, and it alone writes its dest. Any
+// alignment and number of bytes.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_PACKET_MOVES_HPP_
 
@@ -15,20 +16,22 @@
 namespace meshmem {
 namespace device {
 
-// The caller of a routine: a group of any kernel, or a kernel that does nothing else, which begins
-// after the stream's earlier work has ended.
+// The caller of a routine. any: a group in any kernel. kernel: a kernel of the library that does
+// nothing else. It begins after the stream's earlier work has ended.
 enum class Caller { any, kernel };
 
-// The most bytes of a PE's block that travel as packets. They fit into a row behind a line for a
-// length, and take no longer than two meetings: packets are twice their data and are handled twice.
-// All members call with the same kind of group. One thread of a GPU needs 0.1 us for a line; in a
-// broadcast it sends the data or receives it, not both. On a processor a thread's meeting takes no
-// longer than moving 512 bytes.
+// Limits for a block that one thread sends as packets. Above them two meetings take less time (see
+// below). One thread of a GPU needs 0.1 us for a line. In a broadcast it either sends or receives
+// data, so the limit is twice as large. On a processor moving 512 bytes takes as long as a meeting.
 #if defined(MESHMEM_TARGET_IS_CPU)
 constexpr std::size_t kMostOfThread = 512, kMostBroadcastByThread = kMostOfThread;
 #else
 constexpr std::size_t kMostOfThread = 64, kMostBroadcastByThread = 2 * kMostOfThread;
 #endif
+// Returns the most bytes of a block that travel as packets; all members call with the same kind of
+// group. They fit into a row, beside a line for a length. Larger blocks are pushed between two
+// meetings (moves.hpp), which is faster: packets are twice as long as their data, and the receiver
+// has to copy them.
 template <typename Group, std::size_t kOfThread = kMostOfThread>
 MESHMEM_HOST_DEVICE std::size_t most_by_packets(std::size_t packet_row) {
   constexpr std::size_t kMost = std::is_same<Group, Thread>::value ? kOfThread
@@ -47,12 +50,13 @@ MESHMEM_DEVICE std::size_t most_by_packets(const TeamSync& sync,
   return most_by_packets<Group, kOfThread>(row);
 }
 
-// Which of the other PEs' blocks, of `lines` lines each, has line i. Lines of the first block are
-// found without a division, which takes a thread as long as a line.
+// The blocks for the other PEs follow one another, with `lines` lines each. Returns the number of
+// the block that has line i. Does not divide for the first block: for a thread a division takes as
+// long as a line.
 MESHMEM_DEVICE unsigned block_of(unsigned i, unsigned lines) { return i < lines ? 0 : i / lines; }
 
-// Sends each other PE a block: `lines` lines, from line `first` of the row on. The block for PE i
-// is at source + i * spacing.
+// Sends each other PE a block as `lines` lines, which go into its row from line `first` on. The
+// block for PE i is at source + i * spacing.
 template <typename Group>
 MESHMEM_DEVICE void send_blocks(const Group& group, const TeamSync& sync, const std::byte* source,
                                 std::size_t spacing, std::size_t bytes, unsigned first,
@@ -90,7 +94,8 @@ MESHMEM_DEVICE void copy_own(const Group& group, std::byte* dest, const std::byt
   if (dest != source) copy<OwnSource>(group, dest, source, bytes);
 }
 
-// All threads have entered, and know the epoch before any of them can change it.
+// Returns the epoch of this operation. All threads of the group have entered then, and have read
+// the last epoch before any of them can change it.
 template <typename Group>
 MESHMEM_DEVICE std::uint64_t begin_packets(const Group& group, const TeamSync& sync) {
   const std::uint64_t epoch = sync.epoch();
@@ -129,8 +134,8 @@ MESHMEM_DEVICE void exchange_by_packets(const Group& group, const TeamSync& sync
   group.sync();  // all that this group awaits has come
 }
 
-// PEs other than the root send a line without data. This saves a meeting and costs nothing, since
-// these lines travel while the root's do.
+// PEs other than the root send each other PE a line without data. This saves a meeting and costs no
+// time, since these lines travel beside the root's.
 template <typename Group>
 MESHMEM_DEVICE void broadcast_by_packets(const Group& group, const TeamSync& sync, std::byte* dest,
                                          const std::byte* source, std::size_t bytes, int root) {
@@ -162,8 +167,8 @@ struct Collected {
   bool is_over;        // no PE's block is larger than packets take
 };
 
-// A line for the length goes first, and the block right behind it if it is small. Every thread
-// awaits all lengths, so all PEs agree on whether more must come.
+// Each PE sends a line with its length first, and right behind it the block if it is small. Every
+// thread waits for all lengths, so all PEs agree on whether larger blocks must follow.
 template <typename Group>
 MESHMEM_DEVICE Collected collect_by_packets(const Group& group, const TeamSync& sync,
                                             std::byte* dest, const std::byte* source,

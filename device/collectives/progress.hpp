@@ -31,14 +31,14 @@ MESHMEM_DEVICE std::size_t alignment_of_slots(std::size_t bytes) {
   return bytes >= kFewLines * kLine ? kLine : 16;
 }
 
-// Whether an address certainly has the same remainder modulo 16 in every PE. Those in registered
-// buffers may differ.
+// True if it is certain that the address has the same remainder modulo 16 in every PE. Addresses in
+// registered buffers may differ.
 MESHMEM_DEVICE bool is_equally_aligned(const void* symmetric) {
   return state().device_heap.holds(reinterpret_cast<std::uintptr_t>(symmetric));
 }
-// Data of `source` begins this many bytes into a slot: the address of `source` modulo 16, so that
-// it can move in pieces of 16 bytes. All PEs need the same value. If their addresses may differ
-// modulo 16, it is 0.
+// Returns how many bytes of a slot lie before the data of `source`: the address of `source` modulo
+// 16, so that data moves in aligned pieces of 16 bytes. All PEs need the same value. So it is 0 if
+// their addresses may differ modulo 16.
 MESHMEM_DEVICE std::size_t lead_in_slots(const void* source) {
   return is_equally_aligned(source) ? reinterpret_cast<std::uintptr_t>(source) % 16 : 0;
 }
@@ -66,7 +66,7 @@ struct Workers {
     threads -= wave_size();
     announcers = wave_size();
   }
-  // Whether the calling thread is one of those that move data.
+  // True if the calling thread is one of those that move data.
   MESHMEM_DEVICE_MEMBER bool includes_this_thread() const { return thread < threads; }
   MESHMEM_DEVICE_MEMBER int rank() const { return thread; }
   MESHMEM_DEVICE_MEMBER int size() const { return threads; }
@@ -125,7 +125,7 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
   acquire_all(group);
 }
 
-// Each wave of the group awaits by itself: the group does not meet.
+// The same two, but each wave of the group waits by itself, and the group does not meet.
 template <typename Group>
 MESHMEM_DEVICE void await_by_waves(const Group& group, const TeamSync& sync, int from,
                                    std::uint64_t epoch, int step) {

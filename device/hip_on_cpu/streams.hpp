@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All streams of the process, and the submission of operations to them.
-// Invariant: one mutex gives submissions one order. A stream that is being captured records its
-// operations (capture.hpp) and runs nothing. Used by all asynchronous calls.
+// All streams of the process, and the functions that submit operations to them.
+// Invariant: operations are submitted one at a time, under one mutex. A stream that is being
+// captured records its operations (capture.hpp) and runs nothing. Used by all asynchronous calls.
 #pragma once
 
 #include <memory>
@@ -28,13 +28,14 @@ class Streams {
   }
   std::vector<Ticket> before(
       const std::shared_ptr<Stream>& stream);  // what its next operation waits for
-  std::vector<Ticket> pending(int device);
+  std::vector<Ticket> pending(int device);     // the last operations of streams that are not idle
+  // True if a blocking stream is being captured, which makes that capture invalid.
   bool blocking_stream_captures(int device) const;
 
   Handles<hipStream_t, Stream> handles;
   std::mutex mutex;
   Captures captures;
-  std::vector<std::shared_ptr<Stream>> destroyed;  // until their operations are done
+  std::vector<std::shared_ptr<Stream>> destroyed;  // kept until their operations are done
 
  private:
   std::shared_ptr<Stream> defaults_[kMaxDevices];
@@ -49,15 +50,16 @@ hipError_t with_stream(hipStream_t handle, const Use& use) {
   return stream == nullptr ? hipErrorInvalidHandle : use(streams, stream);
 }
 
-// Appends to the stream, or to the graph that it is being captured into.
+// Appends the operation to the stream, or to the graph into which the stream is being captured.
 hipError_t submit(hipStream_t stream, Operation operation);
-// The same, behind the operation that `ticket` names; afterwards `ticket` names this one. A capture
-// ignores it.
+// The same, but the operation also waits for the one that `ticket` names. Afterwards `ticket` names
+// the new operation. A captured stream ignores `ticket`.
 hipError_t submit_after(std::optional<Ticket>& ticket, hipStream_t stream, Operation operation);
-// Runs it on this thread, after all that the default stream would wait for.
+// Runs the operation on this thread, after all operations for which the default stream would wait.
 hipError_t run_in_default_stream(const Operation& operation);
 hipError_t synchronize_device(int device);
-// Calls that wait, allocate or free ask this first.
+// Returns an error if a capture forbids calls that wait, allocate or free (Captures). Such calls
+// begin with this.
 hipError_t refuse_while_capturing();
 
 }  // namespace hip_on_cpu

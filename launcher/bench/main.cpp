@@ -2,8 +2,8 @@
 //
 // meshmem-bench measures how long operations take, by size. With --tune it finds the fastest plans
 // of an all-reduce. It calls the library only by its public API.
-// Invariant: main() asks for a heap large enough before the library starts, unless the environment
-// says how large it is. Ends with 1 if a result was wrong.
+// Invariant: before the library starts, main() asks for a heap that is large enough, unless the
+// environment has a size for it. Ends with 1 if a result was wrong.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace meshmem::bench {
 namespace {
 
-// Before shmem_init, only oshrun says how many PEs there are. For other launchers this many are
-// assumed; with more PEs, the largest sizes may not fit.
+// Before shmem_init, the number of PEs is known only under oshrun. Under other launchers this
+// number is assumed. If there are more PEs, the largest sizes may not fit.
 constexpr int kExpectedPes = 16;
 constexpr std::size_t kOtherBytes = std::size_t{4} << 20;  // for the signal, names and so on
 

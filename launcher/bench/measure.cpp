@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop. Invariant: a run does one round before its clock starts, which lines the PEs up.
+// The loop that measures. Invariant: a run does one round before its clock starts, so that the PEs
+// start together.
 #include "bench/measure.hpp"
 
 #include <algorithm>
@@ -13,10 +14,12 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 // How much a launch and the host's clock may add to the time of a first trial.
 constexpr double kSlackUs = 300;
-// Of interest on the cpu target: PEs share processors, and figures would take minutes.
+// These limits matter on the cpu target, where PEs share processors. Without them figures would
+// take minutes.
 constexpr double kLongestRunUs = 100e3;
 constexpr double kLongestGraphUs = 300e3;
-// Without a graph, a run of calls that take nanoseconds gets more launches, for the clock's sake.
+// Without a graph, a run of calls that take nanoseconds gets more launches, so that the clock can
+// tell how long it takes.
 constexpr double kShortestRunUs = 2e3;
 constexpr double kMostLaunches = 1e5;
 

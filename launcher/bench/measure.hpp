@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long one operation takes: the one loop that measures. On a stream operations are captured
-// into a graph, which is replayed between two events of the device. A kernel does all its rounds in
-// one launch between two events. The host calls one after the other, by its own clock.
-// Invariant: all PEs get PE 0's figure, so that all decide alike.
+// Measures how long one operation takes, by the one loop that all measurements use. A *round* is
+// one repetition of the work. On a stream rounds are captured into a graph, which is replayed
+// between two events of the device. A kernel does all its rounds in one launch between two events.
+// Calls of the host are timed by the host's clock.
+// Invariant: all PEs get PE 0's figure, so they all decide alike.
 #ifndef MESHMEM_BENCH_MEASURE_HPP_
 #define MESHMEM_BENCH_MEASURE_HPP_
 
@@ -18,14 +19,14 @@
 namespace meshmem::bench {
 
 enum class Clock {
-  host,    // calls that have done their work when they return
-  stream,  // work that is put on the stream
-  graph    // likewise; a graph of several rounds is captured, and replayed
+  host,    // for calls that have done their work when they return
+  stream,  // for work that is put on the stream
+  graph    // for work that is put on the stream, whose rounds are captured and replayed
 };
 
 struct Work {
-  // Does `rounds` rounds, or puts them on the stream. Empty: this PE does none, and only meets and
-  // agrees with the others.
+  // Does `rounds` rounds, or puts them on the stream. Empty: this PE does no work. It only takes
+  // part in the barriers, and gets PE 0's figure.
   std::function<void(int rounds, hipStream_t stream)> run;
   Clock clock = Clock::host;
   int operations_of_round = 1;
@@ -36,12 +37,12 @@ struct Work {
 struct Effort {
   int warm_ups;           // rounds before the graph is made
   int nodes;              // rounds in the graph
-  int launches;           // of the graph, in a run
-  int runs;               // whose median is the figure
-  bool is_fixed = false;  // exactly as many, however long that takes
+  int launches;           // launches of the graph in a run
+  int runs;               // runs, whose median is the figure
+  bool is_fixed = false;  // do exactly these, however long that takes
 };
-Effort thorough_effort(std::size_t bytes, int runs);  // for a figure
-Effort brief_effort(std::size_t bytes);               // for a first comparison
+Effort thorough_effort(std::size_t bytes, int runs);  // for a figure that is printed
+Effort brief_effort(std::size_t bytes);               // for a first comparison of plans
 
 // Microseconds of one operation, over several runs.
 struct Timing {
@@ -63,8 +64,8 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  // Measures work. If a first or second trial takes longer than `give_up_us`, returns its time and
-  // measures no further. All PEs call it.
+  // Measures the work. If one of two short trials takes longer than `give_up_us`, returns its time
+  // and does no runs. All PEs call it.
   Timing time(const Work& work, const Effort& wanted,
               double give_up_us = std::numeric_limits<double>::infinity());
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws figures over the size as SVG: time and bandwidth, with logarithmic axes.
-// Invariant: nothing is drawn but points of the curves; points without a size are left out. Called
-// by the report, on PE 0.
+// Draws time and bandwidth over the size, as SVG with logarithmic axes.
+// Invariant: a curve joins the points that it was given, except points without a size. Called by
+// the report, on PE 0.
 #ifndef MESHMEM_BENCH_PLOT_HPP_
 #define MESHMEM_BENCH_PLOT_HPP_
 
@@ -14,16 +14,16 @@ namespace meshmem::bench {
 struct Point {
   double bytes;
   double us;
-  double least_us = us, most_us = us;  // of several runs; `us` is their median
+  double least_us = us, most_us = us;  // if there were several runs; `us` is their median
 };
 
 struct Curve {
   std::string label;
-  bool is_beside;  // of a file: drawn with dashes
+  bool is_beside;  // the curve is from a file (--beside), and is drawn with dashes
   std::vector<Point> points;
 };
 
-// The text of an SVG file.
+// Returns the text of an SVG file.
 std::string draw(const std::string& title, const std::string& subtitle,
                  const std::vector<Curve>& curves);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts the inherited variables into identities of an outer launcher and everything else.
+// Sorts oshrun's variables into two kinds: those by which an outer launcher tells a process who it
+// is (its identity), and all others, which the PEs inherit.
 // Invariant: settings that a user may have made (PMIX_MCA_*, OMPI_MCA_*, PRTE_MCA_*) pass through,
 // except those by which mpirun tells its own children who they are.
 #include "environment.hpp"
@@ -19,7 +20,7 @@
 namespace meshmem {
 namespace {
 
-bool is_outer_identity(std::string_view name) {  // or NAME=VALUE
+bool is_outer_identity(std::string_view name) {  // takes NAME or NAME=VALUE
   for (std::string_view setting : {"OMPI_MCA_ess", "OMPI_MCA_orte_", "OMPI_MCA_pmix"}) {
     if (name.starts_with(setting)) return true;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the environment that the PEs get, and takes an outer launcher's identity out of oshrun's
-// own.
-// Invariant: no PE inherits an identity (rank, size, server to call) from a launcher around oshrun.
-// Called by main() before the PMIx server starts, and by hosts.cpp for another launcher.
+// Makes the environment that the PEs get, and takes an outer launcher's identity (rank, size,
+// server to call) out of oshrun's own. An outer launcher is one that has started oshrun.
+// Invariant: no PE inherits an outer launcher's identity. Called by main() before the PMIx server
+// starts, and by hosts.cpp for another launcher.
 #ifndef MESHMEM_OSHRUN_ENVIRONMENT_HPP_
 #define MESHMEM_OSHRUN_ENVIRONMENT_HPP_
 

@@ -14,7 +14,7 @@ from . import _core
 
 
 def find_oshrun() -> typing.Optional[str]:
-    """The one in the package or beside the library, else the first in PATH."""
+    """Returns the oshrun of the package or beside the library, else the first in PATH."""
     in_package = os.path.join(os.path.dirname(__file__), "bin", "oshrun")
     for path in (in_package, _core.OSHRUN):
         if path and os.access(path, os.X_OK):
@@ -23,7 +23,8 @@ def find_oshrun() -> typing.Optional[str]:
 
 
 def split(words: list[str]) -> int:
-    """Where oshrun's options end: at the first word that is a Python program, -m or -c."""
+    """Returns where oshrun's options end: at the first word that names a Python program, or is -m
+    or -c."""
     for index, word in enumerate(words):
         if word in ("-m", "-c") or word.endswith((".py", ".pyc", ".pyz")):
             return index

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Atomics (OpenSHMEM 1.6, 9.7), as methods of Array.
-// Invariant: what a nonblocking call uses is held by its context until quiet.
+// Invariant: a context keeps the buffers of its nonblocking calls alive until quiet.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -11,8 +11,8 @@
 namespace meshmem::python {
 namespace {
 
-// An atomic routine on an element of PE pe: (ctx, dest, values..., pe), or nonblocking
-// (ctx, fetch, dest, values..., pe).
+// An atomic routine on an element of PE pe. Its arguments are (ctx, dest, values..., pe), or (ctx,
+// fetch, dest, values..., pe) if it is nonblocking.
 struct Atomic {
   Atomic(Op op, const Array& array, int pe, std::size_t index, Context* given)
       : array(array),
@@ -21,7 +21,7 @@ struct Atomic {
         address(array.element(index, "array")),
         context(checked_context(given, pe)) {}
 
-  // Returns the value before, if the routine fetches it.
+  // Returns the value that the element had before, if the routine fetches it.
   template <class... Values>
   Value run(const Values&... values) const {
     Value before;
@@ -58,7 +58,7 @@ struct AtomicRow {
   const char* name;
   Takes takes;
   Op op;
-  Op nbi;  // the same as op where there is none, since nothing is fetched
+  Op nbi;  // the nonblocking form; equal to op if the routine fetches nothing and has none
   const char* text;
 };
 constexpr AtomicRow kAtomics[] = {

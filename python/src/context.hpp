@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contexts, which order and complete puts, gets and atomics.
-// Invariant: what a nonblocking call uses is held by its context until quiet.
-// Used by the bindings of one-sided operations and of teams.
+// Invariant: a context keeps the buffers of its nonblocking calls alive until quiet. Used by the
+// bindings of one-sided operations and of teams.
 #pragma once
 #include <memory>
 #include <mutex>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where an array's memory is, as DLPack tells it: on the host, or on which GPU.
-// Invariant: the driver is only asked if the library has loaded it; the package links none.
-// Used by the bindings of arrays.
+// Finds where an array's memory is, on the host or on which GPU, in the numbers of DLPack.
+// Invariant: asks a GPU's driver only if the process has loaded it already. The package links no
+// driver. Used by the bindings of arrays.
 #pragma once
 
 namespace meshmem::python {
@@ -17,7 +17,7 @@ struct Device {
   bool is_host() const { return kind == host; }
 };
 
-// The device of memory from the device heap. Of the target cpu it is the host.
+// Returns the device of memory from the device heap. On the target cpu this is the host.
 Device device_of(const void* data);
 
 }  // namespace meshmem::python

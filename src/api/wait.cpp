@@ -15,7 +15,7 @@
 namespace meshmem {
 namespace {
 
-// int32_t of int, uint64_t of size_t, ...
+// The fixed-width type of E's size and sign: int32_t for int, uint64_t for size_t.
 template <typename E>
 using Representation = decltype(representation_of<E, true>());
 template <typename E>
@@ -23,7 +23,7 @@ const Representation<E>* represented(const E* pointer) {
   return reinterpret_cast<const Representation<E>*>(pointer);
 }
 
-// `wanted` is a value for all variables, or a pointer to an array with one for each.
+// `wanted` is one value for all variables, or a pointer to an array with a value for each.
 template <typename E, typename V>
 VariableSet<Representation<E>> checked_set(const char* routine, const E* ivars, std::size_t nelems,
                                            const int* status, int cmp, const V& wanted) {
@@ -122,7 +122,7 @@ MESHMEM_OPS_WAITS_OF_MANY(EXTENSION_WAIT, ushort_, unsigned short)
 MESHMEM_ENTRY(void, wait, (long* ivar, long cmp_value)) { wait("shmem_wait", ivar, cmp_value); }
 
 // In C++ shmem.h has an overload shmem_wait_until with these parameters. So the C function has
-// another name in this file, and its own in the object file.
+// another name here. In the object file it has the name of the standard.
 extern "C" MESHMEM_VISIBLE void wait_until_of_long(long* ivar, int cmp,
                                                    long cmp_value) __asm__("shmem_wait_until")
     __attribute__((weak, alias("pshmem_wait_until")));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes or finds the arena, and what is where in a PE's control segment: team areas, the list of
-// active sets. The first PE chooses the layout; the others learn it from the ticket.
+// The first PE of the node makes the arena, and chooses its layout. The others open the arena, and
+// read the layout from the ticket. Also finds the parts of a PE's control segment: team areas, and
+// the list of active sets.
 #include "core/node_memory.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace meshmem {
 namespace {
 
 constexpr const char* kArenaKey = "meshmem.arena";
-// In a PE's control segment, behind its team areas.
+// Where the list of active sets begins in a PE's control segment: behind its team areas.
 constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kTeamAreas;
 
 ArenaLayout layout_of(const NodeMemory::Plan& plan) {
@@ -62,7 +63,8 @@ void NodeMemory::open(Plan plan) {
   open_board(arena_->status_board(), index_);
 }
 
-// Of several PEs that differ from the first, the first one says so.
+// Ends the job if this PE runs another build than the first PE. If several PEs do, only the first
+// of them prints this.
 void NodeMemory::require_build(const std::string& told_by_first) const {
   const auto build_of = [](const std::string& told) { return told.substr(0, told.find(' ')); };
   const std::string build = build_of(told_by_first);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Translates a symmetric address of this PE to the address of a peer's copy, which every put, get
-// and atomic does first. The processor reaches the host heap and static data by loads and stores,
-// and the hot paths look only there. Only kernels and copy engines reach device memory.
+// Translates a symmetric address of this PE into the address of a peer's copy. Every put, get and
+// atomic does this first. Fast paths look only in the host heap and static data, which the
+// processor reaches by loads and stores. Only kernels and copy engines reach device memory.
 // Invariant: a segment has the same length and layout in every PE, so an offset in this PE's copy
-// is valid in all others. Filled at start-up; empty (no PE is in range) while the library is not
-// initialized.
+// is valid in all others. The map is filled at start-up. While the library is not initialized it is
+// empty: no PE is in range.
 #ifndef MESHMEM_MEMORY_ADDRESS_MAP_HPP_
 #define MESHMEM_MEMORY_ADDRESS_MAP_HPP_
 
@@ -31,7 +31,7 @@ struct Segment {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::byte* const* copy_of_pe = nullptr;
-  // For 1, 2, 4 and 8 bytes: at the offsets below this they fit in the segment.
+  // 2^i bytes fit into the segment at each offset below room[i].
   std::size_t room[4] = {};
 
   constexpr Segment() = default;
@@ -46,7 +46,7 @@ struct Segment {
     if (__builtin_constant_p(size) && std::has_single_bit(size) && size <= 8)
       return offset < room[std::countr_zero(size)];
     if (offset >= bytes) return false;
-    asm("" : "+r"(offset));  // otherwise compilers compute (base + bytes) - address: one step more
+    asm("" : "+r"(offset));  // else compilers compute (base + bytes) - address: one more step
     return size <= bytes - offset;
   }
   bool holds(const void* address, std::size_t size) const {
@@ -63,7 +63,8 @@ struct AddressMap {
 
 extern constinit AddressMap address_map;
 // The same, for the fast paths of puts, gets, atomics and waits. Under MESHMEM_CHECK it lacks the
-// heap, so that they call find_in_block (argument_checks.hpp) or one_sided.hpp, which check blocks.
+// heap. So they call find_in_block (argument_checks.hpp) or one_sided.hpp, which check that the
+// bytes are within one allocated block.
 extern constinit AddressMap direct_map;
 
 // End the job with a line that says why an address or a PE is invalid. `routine`: the API's name.
@@ -104,7 +105,8 @@ inline bool is_in_segment(const AddressMap& map, const void* address, std::size_
 inline bool is_on_device(const void* address) {
   return may_be_on_device(address) && device_segments().holds(address);
 }
-// Collectives choose by this how they run. Symmetric addresses give all members the same answer.
+// Collectives choose their executor by this. For symmetric addresses all members get the same
+// answer.
 template <typename... Pointers>
 inline bool any_on_device(Pointers... addresses) {
   return (is_on_device(addresses) || ...);

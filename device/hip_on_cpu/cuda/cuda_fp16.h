@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <cuda_fp16.h> on ordinary CPUs: half and its conversions, as in <hip/hip_fp16.h>. Arithmetic
-// converts to float. Deliberately missing: half2, and other rounding modes.
+// <cuda_fp16.h> on ordinary CPUs: CUDA's names for the half of <hip/hip_fp16.h>. Conversions round
+// to nearest, and arithmetic is done in float. Left out on purpose: half2, and conversions with
+// other rounding modes.
 #pragma once
 
 #include <hip/hip_fp16.h>

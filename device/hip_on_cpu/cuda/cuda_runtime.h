@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <cuda_runtime.h> on ordinary CPUs: the host's names (cuda_runtime_api.h) and those of kernels,
-// nearly all of which are HIP's. Like nvcc, oshhip includes it in every .cu file.
+// <cuda_runtime.h> on ordinary CPUs: CUDA's names for the host (cuda_runtime_api.h) and for
+// kernels. In kernels CUDA and HIP have nearly the same names. Like nvcc, oshhip includes this file
+// at the start of every .cu file.
 #pragma once
 
-#if defined(__cplusplus)  // a source of C beside one of CUDA gets nothing
+// If one command compiles .cu and .c files, oshhip includes this file in the .c files, too.
+#if defined(__cplusplus)
 
 #include <hip/hip_runtime.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <nvml.h> on ordinary CPUs: types for SHMEM programs that load NVIDIA's NVML by dlopen. On a
-// machine without that library their dlopen fails, as they expect.
-// Invariant: declares no function, so a program that calls NVML directly does not compile.
+// <nvml.h> on ordinary CPUs: types for SHMEM programs that load NVIDIA's library NVML by dlopen. On
+// a machine without it dlopen fails, and such programs handle that.
+// Invariant: no function is declared here, so a program that calls NVML directly does not compile.
 #pragma once
 
 typedef enum nvmlReturn_enum {

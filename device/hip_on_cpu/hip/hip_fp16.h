@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's half (IEEE 754 binary16) on ordinary CPUs: 2 bytes, to and from float, rounded to nearest,
-// ties to even. All else is done in float. Deliberately not there: arithmetic of __half itself,
-// __half2, and other ways to round.
+// HIP's half (IEEE 754 binary16) on ordinary CPUs: 2 bytes that convert to and from float. The
+// conversion rounds to nearest, ties to even. Arithmetic is done in float. Left out on purpose:
+// arithmetic of __half itself, __half2, and other rounding modes.
 #pragma once
 
 #include "hip/on_cpu/short_floats.h"

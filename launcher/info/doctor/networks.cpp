@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks networks: an interface for PMIx, and what carries jobs over several machines.
+// Checks three things: an interface is up, as PMIx needs; jobs over several machines have a
+// network; and processes may lock enough memory for RDMA devices.
 #include <fmt/format.h>
 
 #include "info/doctor/checks.hpp"
@@ -8,7 +9,7 @@
 namespace meshmem::doctor {
 namespace {
 
-constexpr std::uint64_t kMuchLocked = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMuchLocked = std::uint64_t{1} << 30;  // with less, RDMA gets a warning
 
 Check check_interface(const Machine& machine) {
   if (const auto lack = machine.lack_of_interface())
@@ -47,7 +48,7 @@ Check check_networks_of_jobs(const Machine& machine) {
   return ok("networks", fmt::format("UCX {}: {}", version, used));
 }
 
-// RDMA devices take only memory that may be locked.
+// RDMA devices use only memory that is locked, and the system limits how much a process may lock.
 Check check_locked(const Machine& machine) {
   const auto limit = machine.limit("Max locked memory");
   const std::string text = limit ? fmt::format("{} KiB", *limit >> 10) : "no limit";

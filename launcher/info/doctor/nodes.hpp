@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes one table of the checks of several nodes: a line that all nodes have is there once, any
-// other with its nodes' names. Invariant: pure functions; get() returns what put() got, each text
-// cut to its array. Called by the doctor's job.
+// Makes one table of the checks of several nodes. A result that all nodes share is one line. Any
+// other line names the nodes that have it.
+// Invariant: the functions are pure. get() returns what put() got, with each text cut to the length
+// of its array. Called by run_as_job.
 #ifndef MESHMEM_INFO_DOCTOR_NODES_HPP_
 #define MESHMEM_INFO_DOCTOR_NODES_HPP_
 
@@ -19,8 +20,8 @@ struct NodeChecks {
   Checks checks;
 };
 
-// In the order of the first node. A check that only other nodes have comes last. No node may have a
-// check twice.
+// Merges the checks in the order of the first node. Checks that the first node does not have come
+// last. No node may have a check twice.
 Checks merge(const std::vector<NodeChecks>& nodes);
 
 // A node is called by its machine and, if several nodes have that name, also by its first PE:

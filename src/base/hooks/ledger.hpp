@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ledger: a PE's loads and stores of its own symmetric memory, each with its phase. A phase is
-// the time between two events of the checker in which the PE's clock stays the same.
-// Invariant: one thread writes, without a lock, and others of any PE read. Only the hooks of
-// programs (src/tools/accesses/) and src/tools/races/ include this. Programs contain the code that
-// writes, so kLayout grows with each change here.
+// The ledger: where a PE notes its loads and stores of its own symmetric memory for the race
+// checker. Each note has the number of its phase, a time in which the PE's clock stays the same.
+// Invariant: one thread, the ledger thread, writes without a lock. Threads of all PEs of the node
+// read. Included by the hooks of programs (src/tools/accesses/) and by src/tools/races/ alone.
+// Programs contain the code that writes, so kLayout grows with each change here.
 #ifndef MESHMEM_BASE_HOOKS_LEDGER_HPP_
 #define MESHMEM_BASE_HOOKS_LEDGER_HPP_
 
@@ -16,8 +16,8 @@
 
 namespace meshmem {
 
-// The places of the program that have loaded or stored, to be read without a lock. A word has the
-// caller's 48 bits, whether it stores, and the place's number.
+// Numbers of places of the program that have loaded or stored. They are read without a lock. A word
+// has the address of the place (48 bits), whether it stores (1 bit), and its number (15 bits).
 struct RecentSites {
   static constexpr std::uint64_t kSites = 32768;
   std::array<std::atomic<std::uint64_t>, 4096> words{};
@@ -25,7 +25,7 @@ struct RecentSites {
   std::atomic<std::uint64_t>& word_of(std::uint64_t caller_and_kind) {
     return words[caller_and_kind % words.size()];
   }
-  // 0: it is not among them.
+  // The number of the place; 0: it is not in the table.
   [[gnu::always_inline]] std::uint16_t find(const void* caller, bool stores) const {
     const std::uint64_t wanted = reinterpret_cast<std::uintptr_t>(caller) << 1 | stores;
     const std::uint64_t word = words[wanted % words.size()].load(std::memory_order_acquire);
@@ -33,13 +33,14 @@ struct RecentSites {
   }
 };
 
-// The blocks of addresses that were looked up last and lie in one kind of memory. A word has the
-// block, and below it the place of its mapping, or kNowhere: it is not symmetric; 0: none.
+// The blocks of addresses that were looked up last and lie wholly in one mapping of symmetric
+// memory, or wholly outside of all. A word has the block's address. In the bits below it has the
+// place of the mapping, or kNowhere: the block is not symmetric. A word of 0 has no block.
 struct RecentBlocks {
   static constexpr std::uintptr_t kBlock = 4096, kNowhere = 1, kUnit = 65536;
   std::array<std::atomic<std::uint64_t>, 4096> words{};
-  // Memory that is not symmetric, around an address for which there was no block: in units, its
-  // begin (upper half) and its length.
+  // A range of memory that is not symmetric, around the last address that was looked up there.
+  // Upper half: its begin; lower half: its length, both in units of kUnit bytes.
   std::atomic<std::uint64_t> gap{0};
 
   // The place of the block of this address, if that was looked up last; else 0.
@@ -53,8 +54,8 @@ struct RecentBlocks {
   }
 };
 
-// The newest loads, or stores, of each 4 bytes: the number of the phase (0: none) and the place in
-// the program. One of 8 bytes is written as two at once.
+// The newest load, or the newest store, of each 4 bytes: the number of its phase (0: none) and its
+// place in the program. An access of 8 bytes is two entries, which are written at once.
 struct LedgerColumn {
   static constexpr std::size_t kBytes = 4;
   std::uint32_t* numbers = nullptr;
@@ -66,13 +67,13 @@ struct LedgerColumn {
   std::uint16_t site(std::size_t i) const { return __atomic_load_n(&sites[i], __ATOMIC_RELAXED); }
 };
 
-// Accesses to 8 bytes that the PE may not know to be done.
+// Bits for a cell (8 bytes) with accesses that the PE may not know to be done.
 enum Unsettled : std::uint8_t {
-  kStoresMustLook = 1,  // there are some
-  kLoadsMustLook = 2    // one of them writes
+  kStoresMustLook = 1,  // there is such an access, so a store may race with it
+  kLoadsMustLook = 2    // one of them writes, so a load may race with it
 };
 
-// Symmetric memory of the PE, and what the ledger has of it.
+// A range of the PE's symmetric memory, and the ledger's entries for it.
 struct LedgerArea {
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::size_t> bytes{0};
@@ -90,21 +91,21 @@ struct LedgerArea {
 struct Ledger {
   static constexpr std::uint32_t kLayout = 1;
   static constexpr std::uint64_t kClosed = UINT64_MAX;
-  // Two of a phase's, as a word.
+  // A phase's number twice in one word, as two entries that are written at once have it.
   static constexpr std::uint64_t numbers_of(std::uint32_t phase) {
     return std::uint64_t{phase} << 32 | phase;
   }
 
   std::uint32_t layout = kLayout;
-  std::atomic<std::uint64_t> numbers{kClosed};  // of this phase
+  std::atomic<std::uint64_t> numbers{kClosed};  // numbers_of() this phase
   std::array<LedgerArea, 2> areas{};            // the heap, and static data
   RecentSites sites{};
   RecentBlocks blocks{};
-  // Accesses of other memory have to be looked at between these.
+  // Accesses between these have to be reported to the checker, also if the memory is not symmetric.
   std::atomic<std::uintptr_t> begin_watched{0}, end_watched{UINTPTR_MAX};
 
-  // Whether this load or store need not be told of: it is in the ledger now, or it is of memory
-  // that only the program uses. Called by the thread that writes.
+  // True if this load or store need not be reported to the checker: it is in the ledger now, or it
+  // is of memory that only the program uses. Called by the ledger thread.
   template <std::size_t kBytes, bool kStores>
   [[gnu::always_inline]] bool passes(std::uintptr_t at, const void* caller) {
     if constexpr (kBytes == 4 || kBytes == 8) {
@@ -118,7 +119,7 @@ struct Ledger {
   }
 
   // Notes a load or store of 4 or 8 bytes, aligned to its size, from entry i on. False: the caller
-  // has to tell of it.
+  // has to report it to the checker.
   template <std::size_t kBytes, bool kStores>
   [[gnu::always_inline]] bool add(const LedgerColumn& column, std::size_t i, const void* caller) {
     using Word = Of<kBytes>;
@@ -129,10 +130,10 @@ struct Ledger {
                      static_cast<typename Word::Sites>(site << 16 | site), __ATOMIC_RELAXED);
     __atomic_store_n(reinterpret_cast<typename Word::Numbers*>(&column.numbers[i]),
                      static_cast<typename Word::Numbers>(now), __ATOMIC_RELEASE);
-    // A PE that sees what is stored next finds the note.
+    // Puts the note before the program's next stores: a PE that sees one of these finds the note.
     std::atomic_thread_fence(std::memory_order_release);
-    // False where a handler of signals has ended the phase, and the next one has another number:
-    // the note may be too late for its end.
+    // False if a signal handler has ended the phase, and the next phase has another number. Then
+    // the note may have come after the phase's end.
     return numbers.load(std::memory_order_relaxed) == now;
   }
 
@@ -161,8 +162,8 @@ struct Ledger {
     const auto must_look = [&] {
       return __atomic_load_n(&area.unsettled[offset / 8], __ATOMIC_RELAXED) & kMustLook;
     };
-    // Again behind the note: a handler of signals may have gone through a whole phase between the
-    // two, with the same number and a newcomer.
+    // Looks again after the note: between the first look and the note a signal handler may have
+    // gone through a whole phase with the same number, in which there was a newcomer.
     return !must_look() && add<kBytes, kStores>(column, offset / LedgerColumn::kBytes, caller) &&
            !must_look();
   }

@@ -56,7 +56,8 @@ inline constexpr OshrunVariable kOshrunVariables[] = {
     {"MESHMEM_ERROR_TTY", "The same for standard error of oshrun."},
     {"MESHMEM_OSHRUN_PES",
      "The number of PEs that oshrun started. shmem_init ends the job if the PMIx server that it "
-     "reaches says another number, as the server of a launcher in between may."},
+     "reaches says another number. This happens if oshrun starts a second launcher, whose server "
+     "the PEs then reach."},
     {"MESHMEM_OSHRUN_FAKE_NODES",
      "For tests of the library itself: oshrun tells the PEs apart as if they were on this many "
      "machines. They reach each other by the network, over the loopback."},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls that each function of this library makes before and after an access. Invariant: without
-// hooks it is one load and one branch.
+// Calls the hooks, if there are any. The functions of this library do so before and after an
+// access.
+// Invariant: without hooks such a call is one load and one branch.
 #ifndef MESHMEM_TOOLS_ACCESSES_HOOKS_HPP_
 #define MESHMEM_TOOLS_ACCESSES_HOOKS_HPP_
 
@@ -10,7 +11,7 @@
 #include "base/hooks/access_hooks.hpp"
 
 #define VISIBLE extern "C" __attribute__((visibility("default")))
-// The place in the program that called the function in which this stands.
+// The address in the program to which the function that uses this macro returns.
 #define CALLER __builtin_return_address(0)
 
 namespace meshmem::accesses {
@@ -39,10 +40,10 @@ inline void release(const void* object) { call_hook(&AccessHooks::release, objec
 inline void acquire(const void* object) { call_hook(&AccessHooks::acquire, object); }
 inline void change_parallel(int change) { call_hook(&AccessHooks::change_parallel, change); }
 
-// Joins of threads that have begun are not told of.
+// Threads that have begun until now no longer count, and their joins are not reported.
 void forget_counted_threads();
 
-// A strand of the thread that makes it (AccessHooks::begin_strand).
+// While this lives, the thread that has made it works as a strand of its own (begin_strand).
 class Strand {
  public:
   Strand(const void* begin, const void* end, const void* frame) : end_(end) {
@@ -58,8 +59,9 @@ class Strand {
 
 }  // namespace meshmem::accesses
 
-// VISIBLE functions in place of those that order the program's threads. WRAP_x(result, name,
-// parameters, arguments, object): the object is acquired behind the function, or released before.
+// Define wrappers of functions that order the program's threads. WRAP_x(result, name, parameters,
+// arguments, object): the wrapper releases the object before the function, acquires it after the
+// function, or does both.
 #define WRAP_ACQUIRE(R, name, params, args, object) \
   VISIBLE R __wrap_##name params {                  \
     R result = name args;                           \

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that an interpreter calls which executes a program's loads and stores. Such an
-// access has no place in compiled code. Invariant: a place is a text that stays where it is, as in
-// "kernel at prog.py:12". Called by the Python package while Triton interprets kernels.
+// The functions that an interpreter calls for each load and store that it executes. Such an access
+// has no address of code, so a text names its place, as in "kernel at prog.py:12".
+// Invariant: the caller keeps the text where it is, and unchanged. Called by the Python package
+// while Triton interprets kernels.
 #include "tools/accesses/hooks.hpp"
 
 using meshmem::AccessHooks;

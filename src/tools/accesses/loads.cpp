@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions that compilers call before each load and store of a program that they instrument
-// for ThreadSanitizer (-fsanitize=thread); here they stand in place of its runtime.
+// for ThreadSanitizer (-fsanitize=thread). They replace ThreadSanitizer's runtime.
 // Invariant: the names and arguments are those of GCC and clang. Each program contains this file
-// (libmeshmem_loads.a), since calls of a shared library take longer. This library has it for code
-// that was linked without the option.
+// (libmeshmem_loads.a), since calls of a shared library take longer. libmeshmem_accesses.so has it,
+// too, for code that was linked without `oshcc --races`.
 #include "base/hooks/ledger.hpp"
 #include "tools/accesses/hooks.hpp"
 
-// In programs they are hidden.
+// In programs these functions are hidden.
 #ifdef MESHMEM_IN_PROGRAM
 #define HOOK extern "C"
 #else

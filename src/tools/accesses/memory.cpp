@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that allocate and free memory. The next user of a block does not race with those
-// before. Programs are linked with --wrap for each (races.wraps).
-// Invariant: each does what the function does. New blocks are forgotten, too: libraries free some
-// in ways that are not seen.
+// Wrappers of the functions that allocate and free memory. The checker forgets the accesses to a
+// block that is freed, since its next user does not race with earlier users. Programs are linked
+// with --wrap for each (races.wraps).
+// Invariant: each wrapper does what its function does. Accesses to new blocks are forgotten, too:
+// libraries free some blocks without these wrappers.
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -23,8 +24,8 @@ void* forget_new(void* block, std::size_t bytes) {
   return block;
 }
 
-// Whether the program has a function of its own in place of the library's. The C library does not
-// know the sizes of its blocks.
+// True if the program has replaced the library's function. Then the C library does not know the
+// sizes of its blocks.
 template <typename Function>
 bool is_replaced(Function* used, const char* name) {
   return reinterpret_cast<void*>(used) != dlsym(RTLD_NEXT, name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of libgomp that begin, end and order threads, sections and tasks of OpenMP, as GCC
-// compiles it. Programs are linked with --wrap for each (races.wraps).
-// Invariant: each does what the function does. Those that order only some threads or tasks, such as
-// barriers of teams or dependences of tasks, order all: that hides races, and makes none.
+// Wrappers of libgomp's functions, which GCC calls for OpenMP. They report how threads, sections
+// and tasks begin, end, and order one another. Programs are linked with --wrap for each function
+// (races.wraps).
+// Invariant: each wrapper does what its function does. Some functions order only some threads or
+// tasks, such as the barrier of an OpenMP team. Here they order all, which may hide races and
+// invents none.
 #include <stdarg.h>
 
 #include <algorithm>
@@ -17,12 +19,14 @@
 namespace meshmem::accesses {
 namespace {
 
-// Objects that order, of all teams. A barrier waits for tasks, too.
+// Objects that stand for synchronization of these kinds, of all OpenMP teams together. `team` also
+// stands for tasks, since a barrier waits for them.
 constinit char team = 0, ordered = 0, critical = 0, atomic = 0;
 
 using Run = void (*)(void*);
 
-// A region: its threads begin behind what was before it, and what is behind it is behind all.
+// A parallel region. The work before it comes before that of its threads, and their work comes
+// before the work after it.
 struct Region {
   Region(Run run_, void* data_) : run(run_), data(data_) {
     change_parallel(1);
@@ -37,13 +41,13 @@ struct Region {
   Region& operator=(const Region&) = delete;
   Run run;
   void* data;
-  char end = 0;  // an object of its own: a thread may begin when others have ended
+  char end = 0;  // another object than `this`: a thread may begin when others have ended already
 };
-// ---- Sections: each counts as work of its own, also where one thread does several
+// ---- Sections: each counts as a strand of its own, also if one thread does several
 
 struct Sections {
   bool is_in_one = false;
-  char begin = 0, end = 0;  // objects
+  char begin = 0, end = 0;  // objects that order sections
 };
 thread_local Sections sections;
 
@@ -77,10 +81,11 @@ void end_sections() {
 
 struct Task {
   Run run;
-  void* data;  // a copy, behind
+  void* data;  // a copy, behind this struct in the same block
   bool depends;
 };
-// The library writes the event of a task that is detached into the first word of the task's data.
+// The data of the task that libgomp gets. If the task is detached, libgomp writes its event into
+// the first word.
 struct TaskData {
   void* event;
   Task* task;
@@ -115,13 +120,13 @@ Task* make_task(Run run, const void* data, void (*copy)(void*, const void*), lon
 
 using namespace meshmem::accesses;
 
-// Of libgomp, in programs that have it.
+// Declares a function of libgomp, weakly, since not all programs have it.
 #define GOMP(R, name, params) extern "C" __attribute__((weak)) R name params;
 #define GOMP_ACQUIRE(R, name, params, args, object) \
   GOMP(R, name, params) WRAP_ACQUIRE(R, name, params, args, object)
 #define GOMP_BOTH(R, name, params, args, object) \
   GOMP(R, name, params) WRAP_BOTH(R, name, params, args, object)
-// Without a result.
+// For functions without a result.
 #define GOMP_BEFORE(name, params, args, object) \
   GOMP(void, name, params)                      \
   WRAP_RELEASE(void, name, params, args, object)
@@ -200,7 +205,8 @@ GOMP_BEHIND(omp_set_nest_lock, (void* on), (on), on)
 GOMP_BEFORE(omp_unset_nest_lock, (void* on), (on), on)
 GOMP_ACQUIRE(int, omp_test_nest_lock, (void* on), (on), on)
 
-// As many numbers as the loop has dimensions, of which only the library knows.
+// Takes one number for each dimension of the loop. Only libgomp knows how many these are, so this
+// passes on the most.
 #define DOACROSS_WAIT(name, T)                                                  \
   GOMP(void, name, (T first, ...))                                              \
   VISIBLE void __wrap_##name(T first, ...) {                                    \
@@ -273,7 +279,8 @@ VISIBLE void __wrap_GOMP_task(Run run, void* data, void (*copy)(void*, const voi
 }
 GOMP_BEFORE(omp_fulfill_event, (std::uintptr_t event), (event), &team)
 
-// Their tasks begin within the library, so the thread does them at once.
+// The tasks of a taskloop begin within libgomp, where no wrapper sees them. So while a job is
+// checked the thread runs them all itself, at once.
 #define TASKLOOP(name, T)                                                                        \
   GOMP(void, name,                                                                               \
        (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align,           \

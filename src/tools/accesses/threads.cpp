@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that begin, end and order the program's threads: pthreads, those of C++ by GCC's
-// library, and locks of C. Programs are linked with --wrap for each (races.wraps).
-// Invariant: each does what the function does. A thread that begins in another way is not told of.
+// Wrappers of the functions that begin, end and order the program's threads: of pthreads, of C++ in
+// GCC's library, and of C's locks. Programs are linked with --wrap for each (races.wraps).
+// Invariant: each wrapper does what its function does. Threads that begin in another way are not
+// reported.
 #define _GLIBCXX_THREAD_IMPL  // without it std::thread::_State is private since GCC 13
 #include <cxxabi.h>
 #include <pthread.h>
@@ -29,7 +30,7 @@ struct Start {
 
 const void* object_of(pthread_t thread) { return reinterpret_cast<const void*>(thread); }
 
-// The threads that count as parallel until the wait for them. Lives for ever: a thread may begin
+// The threads that count as parallel until they are joined. Lives for ever: a thread may begin
 // while the process ends.
 struct Counted {
   std::mutex mutex;
@@ -42,8 +43,8 @@ void count_this_thread() {
   counted.threads.insert(pthread_self());
 }
 
-// The strand of a thread ends behind the destructors of the thread's variables, in the last round
-// of those of keys.
+// The strand of a thread ends after the destructors of its thread-local variables, in the last
+// round of the destructors of pthread keys.
 struct ThreadStrand {
   ThreadStrand(const void* begin, const void* frame)
       : strand(begin, object_of(pthread_self()), frame) {}
@@ -78,7 +79,7 @@ void* run_thread(void* at) {
   return start->run(start->argument);
 }
 
-// In a child of fork, which has no hooks, the mutex may stay locked.
+// Does nothing without hooks: in a child of fork, which has none, the mutex may stay locked.
 void note_join(pthread_t thread) {
   if (!hooks.load(std::memory_order_acquire)) return;
   acquire(object_of(thread));
@@ -173,7 +174,7 @@ WRAP_ACQUIRE(int, pthread_rwlock_clockwrlock,
 WRAP_ACQUIRE(int, sem_clockwait, (sem_t * on, clockid_t clock, const timespec* end),
              (on, clock, end), on)
 
-// ---- Initializers that run once: threads that come later see what they did
+// ---- Initializers that run once. They come before the work of threads that call later.
 
 namespace meshmem::accesses {
 namespace {
@@ -204,13 +205,13 @@ VISIBLE void __wrap_call_once(once_flag* on, void (*run)()) {
   call_once(on, run_once);
   acquire(on);
 }
-// Of variables within functions.
+// For static variables within functions.
 using abi::__cxa_guard_acquire;
 using abi::__cxa_guard_release;
 WRAP_ACQUIRE(int, __cxa_guard_acquire, (abi::__guard * guard), (guard), guard)
 WRAP_RELEASE(void, __cxa_guard_release, (abi::__guard * guard), (guard), guard)
 
-// ---- Threads of C++, which the library makes and joins
+// ---- Threads of C++, which the C++ library makes and joins
 
 #ifdef __GLIBCXX__
 namespace meshmem::accesses {

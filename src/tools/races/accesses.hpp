@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes a call's reads and writes into the shadow, and races into reports.
-// Invariant: memory that is not symmetric is left out, but for buffers of calls under way. The
+// Adds a call's reads and writes to the shadow, and reports the races that it finds there.
+// Invariant: memory that is not symmetric is left out, except for buffers of calls under way. The
 // caller holds the checker's mutex.
 #ifndef MESHMEM_TOOLS_RACES_ACCESSES_HPP_
 #define MESHMEM_TOOLS_RACES_ACCESSES_HPP_

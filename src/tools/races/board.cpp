@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file without a name, which the first of the PEs makes and the others open by its process.
+// Makes and maps the board. Its memory is a file without a name. The first PE of the node makes the
+// file, and the others open it through /proc/<pid>/fd.
 #include "tools/races/board.hpp"
 
 #include <errno.h>
@@ -69,7 +70,8 @@ std::span<Told> Board::told(int pe) const {
   return {at<Told>(begin_of(pe) + before_told_), n_strands_ * n_pes_};
 }
 
-// The ledger has two columns of numbers and two of sites, each for half a cell, and a byte a cell.
+// The ledger has two columns, for loads and stores. Each has a phase's number and a site for each
+// half of a cell. Beside them is one byte for each cell (`unsettled`).
 namespace {
 constexpr std::size_t kEntriesOfCell = Cell::kBytes / LedgerColumn::kBytes;
 constexpr std::size_t bytes_of_ledger(std::size_t cells) {
@@ -109,7 +111,7 @@ void Board::make_mutexes() const {
 }
 
 std::string Board::open(const TraceJob& job) {
-  if (base_) munmap(base_, bytes_);  // what close() has left
+  if (base_) munmap(base_, bytes_);  // the private memory that close() has put there
   base_ = nullptr;
   n_pes_ = static_cast<std::size_t>(job.n_pes);
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
@@ -142,13 +144,14 @@ std::string Board::open(const TraceJob& job) {
   if (error.empty() && map == MAP_FAILED) error = std::strerror(errno);
   if (map != MAP_FAILED) base_ = static_cast<std::byte*>(map);
   if (base_ && job.pe == maker) make_mutexes();
-  pshmem_free(name);  // a barrier: all have opened it
+  pshmem_free(name);  // is a barrier too, after which all have opened the file
   pshmem_barrier_all();
   if (fd >= 0) ::close(fd);
   return error.empty() ? "" : fmt::format("cannot map {} bytes: {}", bytes_, error);
 }
 
-// Other threads of the program may still be about to note an access, in memory that is nobody's.
+// Puts private memory in place of the board: other threads of the program may still be about to
+// note an access there.
 void Board::close() {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (mmap(base_, bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0) != MAP_FAILED) return;

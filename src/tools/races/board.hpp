@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory in which the PEs that share one tell each other what they have accessed: a shadow of
-// each PE's symmetric memory, and each PE's clocks and call sites. These are the PEs of a node.
-// Invariant: a PE's part has one mutex, and its shadow has locks; a thread holds one of all at a
-// time. Pages that nobody touches take no memory. Used by boards, and by the checker for what is
-// this PE's own.
+// The race checker's board: shared memory in which the PEs of a node record what they have
+// accessed. Each PE has a part with the shadow of its symmetric memory, its clocks and call sites.
+// Invariant: a part has one mutex, and its shadow has locks. A thread holds only one of all these
+// at a time. Pages that nobody touches take no memory. Used by boards, and by the checker for this
+// PE's own part.
 #ifndef MESHMEM_TOOLS_RACES_BOARD_HPP_
 #define MESHMEM_TOOLS_RACES_BOARD_HPP_
 
@@ -25,12 +25,12 @@
 
 namespace meshmem::races {
 
-// The call that orders an access behind the calls of its strand. A clock has a number for each
-// order of each strand of each PE.
+// Says what completes an access, so that it comes before later accesses. A clock has a number for
+// each order of each strand of each PE.
 enum class Order : std::uint8_t {
   program,   // it is done when the call returns
   put,       // done for others at fence or quiet
-  signaled,  // as put, and for whoever has seen the signal of the same call
+  signaled,  // as put, and done for a PE that has seen the signal of the same call
   pending    // done at quiet, for its own PE too
 };
 inline constexpr unsigned kOrders = 4;
@@ -41,19 +41,20 @@ enum class Manner : std::uint8_t {
   sync     // a variable that the library itself keeps, such as a lock; races with nothing
 };
 
-// Work of a PE that nothing but synchronization orders with the PE's other strands: a thread, or a
-// section or task of OpenMP. Strand 0 is all that is not known to be another.
+// A strand of a PE: a thread, or a section or task of OpenMP. Only synchronization orders it with
+// the PE's other strands. Strand 0 stands for all threads that the checker cannot tell apart.
 struct Worker {
   int pe;
   unsigned strand;
   bool operator==(const Worker&) const = default;
 };
 inline constexpr unsigned kMaxStrands = 32;
-// Clocks of more would not fit in a question (boards). Larger jobs tell fewer strands apart.
+// The most strands of all PEs together. A clock of more would not fit into one question (boards),
+// so larger jobs tell fewer strands of a PE apart.
 inline constexpr std::size_t kMostWorkers = 3000;
 
-// The part of an access that a cell remembers. call_number: of the call, in its PE. version: that
-// of the clock that the strand had then.
+// An access, as a cell remembers it. call_number: which of its PE's calls made it. version: of the
+// clock that its strand had then.
 struct Access {
   std::uint32_t call_number;
   std::uint32_t version;
@@ -71,8 +72,8 @@ struct Access {
 };
 static_assert(sizeof(Access) == 16);
 
-// An access as the words that are read and written at once. No two accesses of a PE with different
-// numbers are of one call and one clock.
+// An access as two words, each of which is read and written at once. `numbers` has the call number
+// and the version, so a PE's accesses by one call with one clock have the same.
 struct Words {
   std::uint64_t numbers, rest;
 };
@@ -91,8 +92,8 @@ class Slot {
   Words words() const {
     return {numbers_.load(std::memory_order_relaxed), rest_.load(std::memory_order_relaxed)};
   }
-  // Numbers are 0 while the rest changes: a thread that finds its own before and behind the rest
-  // has read both of one access. A cell stays crowded.
+  // Numbers are 0 while the rest changes. So a thread that finds the same numbers before and after
+  // it reads the rest has read both of one access. A cell stays crowded.
   void store(const Words& words) {
     const std::uint64_t is_crowded = rest_.load(std::memory_order_relaxed) & Rest::kIsCrowded;
     numbers_.store(0, std::memory_order_relaxed);
@@ -105,7 +106,8 @@ class Slot {
     rest_.store(rest_.load(std::memory_order_relaxed) | Rest::kIsCrowded,
                 std::memory_order_release);
   }
-  // Whether it is this load or store, or one of more bytes or a store, which stands for it.
+  // True if the slot has this load or store, or one that stands for it: of the same call and clock,
+  // of at least these bytes, and a store if this one is.
   [[gnu::always_inline]] bool contains(const Words& access) const {
     if (numbers_.load(std::memory_order_acquire) != access.numbers) return false;
     const std::uint64_t rest = rest_.load(std::memory_order_acquire);
@@ -120,8 +122,8 @@ class Slot {
 };
 static_assert(sizeof(Slot) == sizeof(Access));
 
-// 8 bytes of symmetric memory. Where there was once no room for a write the cell is crowded:
-// anybody may have written.
+// The last accesses to 8 bytes of symmetric memory. If there was once no room for a write, the cell
+// is crowded: anybody may have written there.
 struct Cell {
   static constexpr std::size_t kBytes = 8, kAccesses = 4;
   Slot slots[kAccesses];
@@ -132,8 +134,8 @@ inline std::uint8_t bits_of_bytes(std::size_t first, std::size_t last) {
   return static_cast<std::uint8_t>(((1u << last) - 1) & ~((1u << first) - 1));
 }
 
-// The cells of a PE, and their locks: neighbours share one. Beside them is the PE's ledger: most
-// of its own loads and stores, and no other access.
+// The cells of a PE, and their locks: neighbours share one. Beside them is the PE's ledger, which
+// has most of the PE's own loads and stores.
 using CellLock = std::atomic<std::uint8_t>;
 struct Shadow {
   static constexpr std::size_t kLocks = 4096, kCellsOfLock = 8;
@@ -146,14 +148,14 @@ struct Shadow {
   CellLock& lock_of(std::size_t cell) const { return locks[cell / kCellsOfLock % kLocks]; }
 };
 
-// Symmetric memory that begins `offset` bytes from the first of the shadow.
+// Symmetric memory, from the byte on that is `offset` bytes after the first that the shadow covers.
 struct Range {
   std::size_t offset, bytes;
 };
 
 // A place in the program from which a routine was called.
 struct Site {
-  std::uint32_t routine;  // or what the program did itself
+  std::uint32_t routine;  // the number of a routine, or of the program's own kind of access
   char place[200];        // "exchange_halos at heat.c:42"
 };
 
@@ -163,16 +165,17 @@ struct Entry {
   std::uint32_t number, version, call_number, strand;
 };
 
-// An access of another to memory of a PE that may be writing its ledger there.
+// An access by another strand to memory of a PE while that PE's ledger is open. The ledger thread
+// compares it with its own accesses when it closes the ledger.
 struct Newcomer {
   Range range;
   Access access;
-  std::uint32_t phase;  // of the ledger, as the other has found it
+  std::uint32_t phase;  // of the ledger, as the other strand has found it
   std::uint32_t known;  // the number up to which the other knows the PE's own loads and stores
 };
 
-// Whether a PE's thread may write the ledger now. Never: the program does not tell of its accesses,
-// as all PEs know since the barrier of open_checker().
+// Whether a PE's ledger thread may write now. Never: the program does not report its loads and
+// stores. All PEs know this after the barrier in open_checker().
 enum class LedgerState : std::uint8_t { never, open, closed };
 
 struct PeBoard {
@@ -181,14 +184,14 @@ struct PeBoard {
   pthread_mutex_t mutex;
   std::atomic<LedgerState> ledger;
   std::atomic<std::uint32_t> phase;  // no number in the ledger is greater
-  // How many there were since the PE's thread looked last. Of more than kNewcomers the oldest are
-  // lost; some may be of a phase before.
+  // How many newcomers there were since the ledger thread last looked. Of more than kNewcomers the
+  // oldest are lost. Some may be of an earlier phase.
   std::atomic<std::uint32_t> n_newcomers;
   Newcomer newcomers[kNewcomers];
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
   CellLock locks[Shadow::kLocks];
-  std::uint32_t n_strands;               // that have published, or of whom those have heard
+  std::uint32_t n_strands;               // strands that have published clocks, or are in these
   std::uint32_t versions[kMaxStrands];   // the newest of each
   std::uint32_t first_calls[kVersions];  // of strand 0: the first call with that clock
   std::uint32_t n_entries;
@@ -196,9 +199,9 @@ struct PeBoard {
   Site sites[kSites];
 };
 
-// For programs that wait by loads of their own: the last write of a PE of at most this many bytes,
-// which the PE with the memory may have seen. One by a put with signal says more than one that
-// comes later.
+// For programs that wait by loads of their own: the last writes by a strand of at most this many
+// bytes, which the PE with the memory may have seen. The last one by a put with signal is kept
+// apart, since it says more than a later write.
 struct Told {
   static constexpr std::size_t kBytes = 8;
   Access write, signaled;
@@ -228,8 +231,9 @@ class Board {
   std::size_t place_of(const Worker& worker) const {
     return worker.strand * n_pes_ + static_cast<std::size_t>(worker.pe);
   }
-  // How many versions of its clock there is memory for. A clock grows with the strands, so all of a
-  // PE share some number; strand 0, which does most calls of most programs, has half of them.
+  // For how many versions of the strand's clock there is memory. Clocks are longer with more
+  // strands, so the strands of a PE share a fixed number of versions. Strand 0 makes most calls in
+  // most programs and has half of them.
   std::size_t versions(unsigned strand) const;
   // The clock of this version: kOrders numbers for each PE, for each strand.
   std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
@@ -253,10 +257,11 @@ class Board {
   std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };
 
-// Whether this thread is where a handler of signals may have interrupted it, and must not enter.
+// True while this thread holds a lock of the board. A signal handler that interrupts it then must
+// not enter the checker.
 inline constinit thread_local bool is_in_board = false;
 
-// Also of a PE that has died within it: the job ends then.
+// Holds the mutex of a part. If a PE has died with the mutex, this takes it: the job ends anyway.
 class Held {
  public:
   explicit Held(pthread_mutex_t& mutex);
@@ -268,7 +273,7 @@ class Held {
   pthread_mutex_t& mutex_;
 };
 
-// The cells of one lock. Of a PE that has died within it the next one takes it away.
+// Holds the lock of some cells. If a PE has died with the lock, this takes it after a few seconds.
 class HeldCells {
  public:
   explicit HeldCells(CellLock& lock) : lock_(lock) {

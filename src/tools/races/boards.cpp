@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Questions to PEs of other nodes, and the answers. A question is of one size, whatever it asks;
-// numbers may follow it: the clock of who adds an access, or the PEs whose clocks are wanted.
-// Invariant: a question and an answer come from outside, so what they name is looked for before it
-// is used.
+// Questions to PEs of other nodes, and their answers. All questions have the same size. Numbers may
+// follow one: the clock of the PE that adds an access, or the PEs whose clocks are wanted.
+// Invariant: questions and answers come from other processes, so all that they name is checked
+// before it is used.
 #include "tools/races/boards.hpp"
 
 #include <fmt/format.h>

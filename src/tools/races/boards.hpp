@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The boards of all nodes. Work on a PE's part is done in memory where this node has it. Else a
-// process of that PE's node is asked to do it there.
-// Invariant: who is asked waits for the mutex of a part alone, so PEs that ask each other all get
-// their answers. Used by the checker, one thread at a time.
+// The boards of all nodes. If this node has a PE's part, this PE works on it directly. Otherwise it
+// asks a process of that PE's node to do so.
+// Invariant: a process that is asked waits for nothing but the mutex of a part or locks of its
+// cells. So PEs that ask each other all get their answers. Used by the checker, one thread at a
+// time.
 #ifndef MESHMEM_TOOLS_RACES_BOARDS_HPP_
 #define MESHMEM_TOOLS_RACES_BOARDS_HPP_
 
@@ -36,16 +37,16 @@ class Boards {
   void read_clocks(std::span<const int> pes, const Moment& moment, const UseNumber& use) const;
 
   Site site(int pe, std::uint32_t number) const;
-  // Whether the job has not told of this pair of call sites; counts it then.
+  // True if no PE of the job has reported this pair of call sites. Counts the race, and a new pair.
   bool is_new_pair(std::uint64_t pair) const;
-  // Tells all nodes that somebody writes in ways that are not seen; orders: and orders in such
-  // ways.
+  // Notes on all nodes that some PE writes in ways that the checker does not see; orders: also that
+  // it orders accesses in such ways.
   void note_unseen(bool orders);
 
  private:
   TraceJob job_;
   Board board_;
-  bool has_told_of_unseen_[2] = {};  // all nodes; by whether they order
+  bool has_told_of_unseen_[2] = {};  // note_unseen(false) and (true) have reached all nodes
 };
 
 }  // namespace meshmem::races

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of a routine, as its wrapper has it: the arguments by their names in the tables.
-// Invariant: what the routine has no argument for is 0. Made by the wrappers (entries), read by
-// checker before and after the call.
+// A call of a routine: its arguments, by their names in the tables.
+// Invariant: a member for which the routine has no argument is 0. Filled by the wrappers (entries),
+// and read by checker before and after the call.
 #ifndef MESHMEM_TOOLS_RACES_CALL_HPP_
 #define MESHMEM_TOOLS_RACES_CALL_HPP_
 
@@ -27,7 +27,7 @@ struct Call {
   const void* caller;
   std::uint64_t dest, source, fetch, variables, lock, signal_address;
   std::int64_t dest_stride, source_stride;  // elements; 0: none
-  std::size_t elements, blocks;             // in each block
+  std::size_t elements, blocks;             // elements of one block, and the number of blocks
   std::size_t element_bytes;
   Counts dest_counts, source_counts;
   std::uint64_t context;
@@ -38,15 +38,15 @@ struct Call {
   shmem_team_t team;
   int start, log_stride, size;  // of an active set; of others size 0
   std::uint64_t result;
-  // Of collectives, set by begin: which of the team's it is, and the PEs that call it. The team may
-  // be gone when it ends.
+  // Of collectives, set by begin(): its number among those of the team, and the PEs that call it,
+  // since the team may be destroyed when the call ends.
   std::uint32_t number_in_team;
   std::vector<int> members;
 
   const tracing::Routine& what() const { return tracing::routine(number); }
 };
 
-// Around the routine. Nothing while no job is checked.
+// Called before and after the routine. They do nothing while no job is checked.
 void begin(Call& call);
 void end(Call& call);
 

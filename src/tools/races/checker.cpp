@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each kind of routine: what it does when it begins, and what it has seen when it ends.
-// Invariant: an access is noted before it happens, and what is seen after it was there.
+// For each kind of routine: its accesses, which are noted when it begins, and the values that it
+// has seen, from which the PE learns when it ends.
+// Invariant: an access is noted before it happens. The PE learns from a value after it was seen.
 #include "tools/races/checker.hpp"
 
 #include <pshmem.h>
@@ -49,13 +50,15 @@ void begin_get(const Call& call, const Rule& rule) {
                   {.writes = true, .order = order});
 }
 
-// Atomics are so among one type only. Types that differ in their names or signs alone count as one.
+// Two atomics are atomic with each other only if their types are the same. Types that differ only
+// in name or sign count as one.
 unsigned type_of_atomic(const tracing::Routine& routine) {
   const auto log_bytes = static_cast<unsigned>(std::countr_zero(unsigned{routine.element_bytes}));
   return (1 + log_bytes) << 1 | unsigned{routine.is_float};
 }
 
-// Atomics of contexts are so among those of one team, which the default context has, too.
+// Atomics on contexts are atomic with each other only if their contexts have the same team. The
+// default context's team is the world team.
 unsigned domain_of(const Call& call) {
   const auto context = reinterpret_cast<shmem_ctx_t>(call.context);
   shmem_team_t team = SHMEM_TEAM_WORLD;
@@ -64,7 +67,7 @@ unsigned domain_of(const Call& call) {
   return team == SHMEM_TEAM_WORLD ? 1 : static_cast<unsigned>(2 + tracing::key_of(team) % 14);
 }
 
-// Others than the caller's own result.
+// The access to the target PE's variable and, if nonblocking, to the caller's result.
 void begin_atomic(const Call& call, const Rule& rule) {
   const std::size_t bytes = call.what().element_bytes;
   const bool writes = rule.kind != Kind::fetch;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives: what each member reads and writes, and whom it has heard of when it returns.
-// Invariant: members count a team's collectives alike, since all call all of them. Called by
-// checker, which holds its mutex.
+// Collectives: what each member reads and writes, and from which members it has learned when the
+// call returns.
+// Invariant: all members call all collectives of a team, so they count them alike, and the number
+// names the same collective on each. Called by checker, which holds its mutex.
 #ifndef MESHMEM_TOOLS_RACES_COLLECTIVES_HPP_
 #define MESHMEM_TOOLS_RACES_COLLECTIVES_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table for each thread. One of a thread that has ended is the next thread's, and keeps what it
-// has. Invariant: as noted.hpp says.
+// A table for each thread. If a thread ends, a later thread takes over its table with its entries.
+// Invariant: as noted.hpp says.
 #include "tools/races/noted.hpp"
 
 #include <pthread.h>
@@ -24,12 +24,12 @@ namespace {
 auto& tables_mutex = *new std::mutex;
 constinit NotedTable* tables = nullptr;
 
-// Of lines of memory, the last call before memory there was freed. Lines that share a place share
-// the later one, which hides races and makes none.
+// For each line of 64 bytes, the number of the last call before memory there was freed. If lines
+// share an entry, it has the larger number. This may hide races and invents none.
 constexpr std::size_t kLine = 64, kLines = std::size_t{1} << 16;
 auto& gone = *new std::array<std::atomic<std::uint32_t>, kLines>();
 
-// The same of the last large pieces of memory, such as stacks, which would take all places.
+// The same for the last large pieces of memory, such as stacks. As lines they would fill the table.
 struct GonePiece {
   std::uint64_t begin = 0, end = 0;
   std::uint32_t call_number = 0;
@@ -46,8 +46,9 @@ void note_gone_lines(const GonePiece& piece) {
       call_number.store(piece.call_number, std::memory_order_relaxed);
 }
 
-// By a key: destructors of the program's variables and keys still note accesses. A table that is
-// taken between them is given back in the next round of keys.
+// Called as the destructor of a pthread key, since destructors of the program's variables and keys
+// still note accesses. If one of them takes a table after this, the next round of keys gives that
+// one back.
 void give_back(void*) {
   if (!noted_here) return;
   const std::lock_guard lock(tables_mutex);
@@ -60,7 +61,7 @@ pthread_key_t make_key() {
   return key;
 }
 
-// Not by new: the program may have a `new` of its own, whose accesses and locks come here.
+// Does not use `new`: the program may replace it, and the hooks of that code's accesses come here.
 NotedTable* make_table(NotedTable* next) {
   void* const memory =
       mmap(nullptr, sizeof(NotedTable), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

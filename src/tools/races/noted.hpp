@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The newest loads and stores of each thread of memory that is not symmetric, by 8 bytes. They say
-// which of it other strands have used.
-// Invariant: an access counts as repeated as long as neither the call number of its strand nor its
-// clock changes. Anything that would race with the next access then races with the one that was
-// noted. Only find_noted() reads tables of other threads.
+// Each thread's newest loads and stores of memory that is not symmetric, by 8 bytes. A call that
+// uses such memory finds here what other strands have done with it.
+// Invariant: an access that a strand repeats in one epoch, with the same call number and clock, is
+// not noted again. Any access that races with it also races with the noted one. Only find_noted()
+// reads tables of other threads.
 #ifndef MESHMEM_TOOLS_RACES_NOTED_HPP_
 #define MESHMEM_TOOLS_RACES_NOTED_HPP_
 
@@ -19,6 +19,7 @@
 
 namespace meshmem::races {
 
+// The bytes of an access, all in one cell.
 struct Piece {
   std::uintptr_t cell;
   std::uint8_t bytes;  // a bit for each
@@ -31,7 +32,8 @@ inline bool is_piece(std::uintptr_t at, std::size_t bytes) {
   return bytes - 1 < Cell::kBytes - at % Cell::kBytes;  // not of no bytes
 }
 
-// Written by one thread. The epoch is 0 while the rest changes.
+// A thread's accesses to one cell in one epoch. Only this thread writes it. The epoch is 0 while
+// the rest changes.
 struct Noted {
   std::atomic<std::uint32_t> epoch{0}, call_number{0};
   std::atomic<std::uintptr_t> cell{0};
@@ -58,16 +60,16 @@ inline bool is_noted(const Piece& piece, bool stores) {
 }
 void keep_noted(std::uintptr_t at, std::size_t bytes, bool stores, const void* caller);
 
-// An access of another strand to memory of this PE that races with this one, which the caller is
-// about to add. The caller holds the checker's mutex.
+// Returns a noted access by another strand that races with this one, which the caller is about to
+// add. The caller holds the checker's mutex.
 std::optional<Access> find_noted(std::uint64_t address, std::size_t bytes, const Access& access);
 
-// The memory is free: a strand that uses it next need not know of accesses before. The second is
-// for this thread's own table.
+// The memory was freed, so a strand that uses it next need not know of earlier accesses. The second
+// function forgets only entries of this thread's table.
 void forget_noted(std::uint64_t address, std::size_t bytes);
 void forget_noted_here(std::uint64_t begin, std::uint64_t end);
 void forget_all_noted();
-// Whether an access of this number was to memory that is gone.
+// True if the memory was freed after the access of this number.
 bool is_gone(std::uint64_t address, std::uint32_t call_number);
 
 }  // namespace meshmem::races

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accesses, sights, clocks and pairs. Invariant: as parts.hpp says.
+// Adds accesses to a PE's part of the board, and reads writes and clocks there. Invariant: as
+// parts.hpp says.
 #include "tools/races/parts.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace meshmem::races {
 namespace {
 
-// A write into the memory of `pe`, which it may see from now on.
+// Notes a write into the memory of `pe`, since `pe` may see it from now on.
 void tell(const Board& board, int pe, const Access& write) {
   const Held held(board.of(pe).mutex);
   Told& told = board.told(pe)[board.place_of(write.who())];
@@ -18,7 +19,8 @@ void tell(const Board& board, int pe, const Access& write) {
   ++board.of(pe).n_told;
 }
 
-// The clock that strand 0 had at this number of its own loads and stores.
+// The version of strand 0's clock at its loads and stores of this number; the newest one if that
+// version is gone.
 std::uint32_t version_at(const PeBoard& part, std::uint32_t call_number) {
   const std::uint32_t newest = part.versions[0];
   for (std::uint32_t version = newest; version > 0 && newest - version < PeBoard::kVersions;
@@ -27,7 +29,7 @@ std::uint32_t version_at(const PeBoard& part, std::uint32_t call_number) {
   return newest;
 }
 
-// For the PE's thread, which looks when it closes the ledger.
+// For the PE's ledger thread, which looks at newcomers when it closes the ledger.
 void tell_of_newcomer(PeBoard& part, const Newcomer& newcomer) {
   const Held held(part.mutex);
   const std::uint32_t n = part.n_newcomers.load(std::memory_order_relaxed);
@@ -35,7 +37,7 @@ void tell_of_newcomer(PeBoard& part, const Newcomer& newcomer) {
   part.n_newcomers.store(n + 1, std::memory_order_relaxed);
 }
 
-// One that is no longer there stands for all up to the newest.
+// If the version is no longer there, uses the newest one, which knows all that the older one knew.
 void use_version(const Board& board, const Worker& of, std::uint32_t version,
                  const UseNumber& use) {
   const std::uint32_t newest = board.of(of.pe).versions[of.strand];
@@ -81,22 +83,23 @@ std::optional<Access> add_to_part(const Board& board, int pe, const Range& range
   return race ? race : in_ledger;
 }
 
-// The PE's thread notes an access in the ledger without a fence, after a look at `unsettled`. Of
-// this access (A), which has marked the cell, and one of the thread (L) at least one finds the
-// other, in any order of the steps:
-//   - If the ledger is not open here, the thread comes to the cell behind the fence of
-//     open_ledger(), and finds the mark; or L is before the fence of close_ledger(), and is found.
-//   - If it is open, A is among the newcomers before this looks for L. If this does not find L, it
-//     is noted later, so the look behind the fence of close_ledger() finds A. The clock of the
-//     thread has learned nothing by then, so it compares the two as they were.
-//   - If the thread closes the phase before A is among the newcomers, A finds L. Looks of a later
-//     phase find the mark, so they need not look at A, of which the thread may know more by then.
-// A may know an L whose phase goes on. A write takes L out first: if an L is there again when the
-// ledger is closed, the thread has repeated it behind A. If A only reads, or covers L in part, the
-// thread cannot tell whether it has repeated L, so it does not look at A.
-// Between its look and its note the thread may miss A in three cases: A is such a one; more than
-// kNewcomers follow A; or another thread, not told apart from this one, ends the phase and learns
-// of A, or finalizes.
+// T is the PE's ledger thread. It looks at `unsettled`, and then notes its access L in the ledger,
+// without a fence between the two. The access A of the caller has marked its cells. At least one of
+// A and L finds the other, in any order of these steps:
+//   - If A finds the ledger closed, there are two cases. T looks at the cell after the fence of
+//     open_ledger(), and finds A's mark. Or T has noted L before the fence of close_ledger(), and A
+//     finds L.
+//   - If A finds the ledger open, A joins the newcomers before it looks for L. If A does not find
+//     L, T notes L later, and finds A among the newcomers after the fence of close_ledger(). T's
+//     clock has learned nothing in this phase, so T compares A and L as they were.
+//   - If T ends the phase before A joins the newcomers, A finds L. In later phases T finds A's
+//     mark. So T does not compare A with L's of later phases: it may know A to be done by then.
+// A may know that L is done while L's phase goes on. If A writes, it first takes L out of the
+// ledger. So if L is there when T closes the ledger, T has repeated it after A. If A only reads, or
+// covers only a part of L, T cannot tell whether it has repeated L. So T does not look at A.
+// If A comes after T's look and before its note, T may miss A in three cases: T does not look at A,
+// as above. Or more than kNewcomers accesses follow A. Or another thread that counts as T ends the
+// phase and learns of A, or finalizes.
 std::optional<Access> meet_ledger(const Board& board, const Shadow& shadow, const Range& whole,
                                   const Access& access, const Clock& known) {
   PeBoard& part = board.of(shadow.pe);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Works on a PE's part of the board that is in this memory, for PEs of any node.
-// Invariant: each takes the mutex of the part or locks of its cells, one at a time, and waits for
-// nothing else. Called by boards.
+// Work on a PE's part of the board that is in this node's memory, for PEs of any node. It adds
+// accesses, and reads the writes and clocks that are noted there.
+// Invariant: each function takes the mutex of the part, or locks of its cells, one at a time. It
+// waits for nothing else. Called by boards.
 #ifndef MESHMEM_TOOLS_RACES_PARTS_HPP_
 #define MESHMEM_TOOLS_RACES_PARTS_HPP_
 
@@ -36,24 +37,26 @@ struct Seen {
   bool is_known;  // false: somebody may have written who is not among them
 };
 
-// Adds the access to the shadow of `pe`; one that it races with. has_told: the PE may see the write
-// by loads of its own.
+// Adds the access to the shadow of `pe`. Returns an access that it races with. has_told: the PE may
+// see the write by loads of its own.
 std::optional<Access> add_to_part(const Board& board, int pe, const Range& range,
                                   const Access& access, bool has_told, const Clock& known);
-// The second half of that, where the access is in the shadow: one of the PE's ledger with which it
-// races.
+// The second half of add_to_part(), for an access that is in the shadow already. Returns an access
+// in the PE's ledger that it races with.
 std::optional<Access> meet_ledger(const Board& board, const Shadow& shadow, const Range& range,
                                   const Access& access, const Clock& known);
-// The writes of others that `me` sees there.
+// The writes by others that `me` sees in the range.
 Seen see_in_part(const Board& board, int pe, const Range& range, const Worker& me);
-// Calls use(i, number) for numbers that the PE had in its clock then.
+// Calls use(i, number) for each number that the PE had in its clock at this moment.
 using UseNumber = std::function<void(std::size_t, std::uint32_t)>;
 void read_clock_of_part(const Board& board, int pe, const Moment& moment, const UseNumber& use);
-// The length of the clocks there.
+// How many numbers the clocks of this PE have.
 std::size_t count_numbers(const Board& board, int pe);
-// Whether this board has not been told of this pair of call sites; counts it then.
+// True if this pair of call sites is new, and there was room to note it. Counts the race, and a new
+// pair.
 bool add_pair(Head& head, std::uint64_t pair);
-// Somebody writes in ways that are not seen; orders: and orders in such ways.
+// Notes that some PE writes in ways that the checker does not see; orders: also that it orders
+// accesses in such ways.
 void note_unseen_in(Head& head, bool orders);
 
 }  // namespace meshmem::races

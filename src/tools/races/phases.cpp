@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Phases, and the accesses of others that have come in one. Invariant: as phases.hpp says.
+// Opens and closes the ledger, and compares a phase's accesses with its newcomers.
+// Invariant: as phases.hpp says.
 #include "tools/races/phases.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ void look_at(const Shadow& shadow, const Newcomer& newcomer, std::uint32_t phase
              const Clock& known) {
   if (newcomer.phase != phase || known.knows({shadow.pe, 0}, newcomer.access)) return;
   const std::size_t begin = newcomer.range.offset, end = begin + newcomer.range.bytes;
-  // The other has taken out what it knew, but for entries that it covers in part.
+  // A newcomer that knew this phase has taken out the entries that it covers wholly.
   const std::size_t more = newcomer.known < phase ? 0 : kEntry - 1;
   for (std::size_t i = (begin + more) / kEntry; i * kEntry + more < end; ++i)
     for (const bool of_stores : {true, false}) {
@@ -65,7 +66,8 @@ void look_at_newcomers(PeBoard& mine, std::uint32_t phase) {
   for (const Newcomer& newcomer : newcomers) look_at(shadow, newcomer, phase, known);
 }
 
-// The caller is in the checker. Opens it where the next access needs no other number than the last.
+// The caller is in the checker. Opens the ledger if the PE's next access will have the number and
+// the clock of its last one.
 void open_ledger() {
   const std::uint32_t phase = self().call_number;
   const bool may_note = self().next_access.load(std::memory_order_relaxed) != 0;
@@ -75,17 +77,17 @@ void open_ledger() {
   mine.phase.store(phase, std::memory_order_relaxed);
   open_phase.store(phase, std::memory_order_relaxed);
   mine.ledger.store(LedgerState::open, std::memory_order_relaxed);
-  // The looks at cells come behind this: see meet_ledger().
+  // Puts the ledger thread's looks at cells after the store of the state: see meet_ledger().
   std::atomic_thread_fence(std::memory_order_seq_cst);
   ledger.numbers.store(Ledger::numbers_of(phase), std::memory_order_relaxed);
 }
 
-// Tells of races of the phase that ends with accesses that have come meanwhile.
+// Ends the phase, and reports races of its accesses with its newcomers.
 void close_ledger() {
   const std::uint32_t phase = open_phase.exchange(0, std::memory_order_relaxed);
   if (phase == 0) return;
   end_phase();
-  // The notes of the phase come before this: see meet_ledger().
+  // Puts the notes of the phase before the look for newcomers: see meet_ledger().
   std::atomic_thread_fence(std::memory_order_seq_cst);
   PeBoard& mine = checker.boards.mine();
   if (mine.n_newcomers.load(std::memory_order_relaxed) != 0) look_at_newcomers(mine, phase);

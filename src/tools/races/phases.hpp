@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens and closes this PE's ledger with the phases of its thread.
-// Invariant: it is open only while the thread that writes it is outside of the checker, and for one
-// clock and one number. While the PE has several strands it is closed. Called by program.
+// Opens this PE's ledger at the begin of a phase, and closes it at the end.
+// Invariant: the ledger is open only while the ledger thread is outside of the checker. While it is
+// open, the PE's clock and call number stay the same. It is closed while the PE has several
+// strands. Called by program.
 #ifndef MESHMEM_TOOLS_RACES_PHASES_HPP_
 #define MESHMEM_TOOLS_RACES_PHASES_HPP_
 
@@ -11,12 +12,13 @@
 
 namespace meshmem::races {
 
-// For a new job, by the thread that initializes. The first of all that do so writes the ledger.
+// Called for a new job, by the thread that initializes the library. The first thread of the process
+// that does so becomes the ledger thread.
 void prepare_ledger(const TraceRange& heap, const TraceRange& statics);
 void leave_ledger();  // for good; takes no lock
 
-// Notes a load or store of bytes in one cell of this PE that the hooks have not let pass, if the PE
-// knows all accesses there that it could race with. Called by the thread that writes.
+// Notes a load or store of bytes in one cell of this PE, if the PE knows all accesses there that it
+// could race with. The hooks have not noted this access. Called by the ledger thread.
 bool try_add_to_ledger(const Shadow& own, const Range& piece, bool stores, const void* caller);
 
 }  // namespace meshmem::races

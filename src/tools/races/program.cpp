@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Most accesses repeat one that the shadow has, or need no clock, and take no lock of the checker.
-// Invariant: as program.hpp says.
+// The hooks that the program calls (AccessHooks). Most accesses repeat one that the shadow has, or
+// need no clock. These take no lock of the checker. Invariant: as program.hpp says.
 #include "tools/races/program.hpp"
 
 #include <dlfcn.h>
@@ -25,13 +25,13 @@
 namespace meshmem::races {
 namespace {
 
-// Symmetric memory of a PE that this one can load from.
+// A range of symmetric memory, of this PE or of a peer, as it is mapped here.
 struct Mapping {
   std::uintptr_t begin;
   std::size_t bytes;
   std::size_t offset;  // of its shadow
   int pe;
-  Shadow shadow;  // not of another node
+  Shadow shadow;  // empty if the PE is of another node
 };
 // By address. Lives for ever, as watches do: a destructor of the program may finalize.
 auto& mappings = *new std::vector<Mapping>;
@@ -40,7 +40,8 @@ auto& mappings = *new std::vector<Mapping>;
 constexpr std::uintptr_t kBlock = RecentBlocks::kBlock, kNowhere = RecentBlocks::kNowhere,
                          kFirstMapping = 2;
 
-// The value is loaded after the call that tells of it.
+// A volatile load, whose value is loaded after the call of the hook. So the checker looks later at
+// what it may have seen.
 struct Watch {
   std::thread::id thread;
   int pe;
@@ -95,7 +96,8 @@ const Mapping* find_mapping(std::uintptr_t at) {
 
 // ---- What the program calls
 
-// All accesses between two calls have one number, as long as the clock stays the same.
+// All the program's own accesses between two calls have one number, as long as the clock stays the
+// same.
 void take_number_between_calls() {
   if (self().is_between_calls && self().is_published) return;
   take_call_number();
@@ -122,8 +124,8 @@ std::uint64_t rest_of_loads = 0;
   return false;
 }
 
-// The clock grows only, and stays where it is: at worst another thread of the strand has just
-// learned what this one has not.
+// Reads the clock without the mutex: its numbers only grow, and its memory stays where it is. At
+// worst another thread of the strand has just learned something that this thread does not know.
 [[gnu::noinline]] bool try_add(const Mapping& mapping, std::size_t cell, Words access,
                                const void* caller) {
   const bool stores = access.rest & Rest::kWrites;
@@ -138,9 +140,10 @@ std::uint64_t rest_of_loads = 0;
   return !meet_ledger(checker.boards.of_node(), mapping.shadow, {begin, bytes}, added, my_clock());
 }
 
-// Notes a load or store of bytes in one cell, by this strand, if it races with nothing there. A
-// strand's next access has the same numbers as long as it neither calls nor learns. So one that is
-// there stands for it. A race with an access that knew that one, and has left it there, is missed.
+// Notes a load or store of bytes in one cell, by this strand, if it races with nothing there. As
+// long as the strand neither calls nor learns, its accesses have the same numbers. So one that is
+// in the cell stands for the next. This misses a race with an access that came between the two,
+// knew the first, and left it in the cell.
 [[gnu::always_inline]] inline bool try_note_piece(const Mapping& mapping, std::size_t offset,
                                                   std::size_t bytes, bool stores,
                                                   const void* caller) {
@@ -165,7 +168,8 @@ bool try_note(const Mapping& mapping, const Range& range, bool stores, const voi
 
 bool is_plain(AccessKind kind) { return kind == AccessKind::load || kind == AccessKind::store; }
 
-// Most of it takes no lock: the tables of threads are looked at by calls that have buffers.
+// An access to this PE's memory that is not symmetric. Most of these take no lock: calls that use
+// such memory look into the threads' tables (noted.hpp).
 void note_own(std::uintptr_t at, std::size_t bytes, AccessKind kind, const void* caller) {
   const bool writes = kind != AccessKind::load && kind != AccessKind::volatile_load;
   if (is_plain(kind) && is_piece(at, bytes) && is_noted(piece_of(at, bytes), writes)) return;
@@ -189,7 +193,8 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
   add_to_shadow({caller, number_of(kind)}, mapping.pe, range,
                 {.writes = kind != AccessKind::load,
                  .manner = is_plain(kind) ? Manner::plain : Manner::atomic});
-  // A PE that sees another kind knows the calls before, and not those behind it.
+  // A PE that sees the value of an atomic knows the accesses before it, but not later ones. So
+  // these get another number.
   Access next{};
   if (is_plain(kind)) {
     next.call_number = self().call_number;
@@ -200,7 +205,7 @@ void note_in(const Mapping& mapping, const Range& range, AccessKind kind, const 
   self().next_access = words_of(next).numbers;
 }
 
-// Atomics and volatile accesses, also of memory in which other PEs see them.
+// Atomics and volatile accesses order the PE's strands, also if the memory is symmetric.
 void order_strands(const void* address, AccessKind kind) {
   acquire_what_is_due();
   if (kind == AccessKind::volatile_load)
@@ -228,8 +233,8 @@ void order_strands(const void* address, AccessKind kind) {
   note_in(*mapping, range, kind, caller);
 }
 
-// Most accesses are of memory that is not symmetric, or repeat one that the shadow has, or come
-// behind others that this PE knows.
+// The fast path. Most accesses are of memory that is not symmetric, or repeat one that the shadow
+// has, or come after accesses that this PE knows.
 void note_access(std::uintptr_t at, std::size_t bytes, AccessKind kind, const void* caller) {
   const std::uint64_t place = ledger.blocks.place_of(at);
   if (place != 0 && is_plain(kind) && !is_parallel()) [[likely]] {
@@ -312,7 +317,8 @@ void leave_program() {
   n_parallel = 0;
 }
 
-// A load of another thread may still be to come, so it stays until that thread's next access.
+// Learns from all watches, and removes those of this thread. Another thread may not have done its
+// load yet, so its watch stays until that thread's next access.
 void see_watched() {
   if (!has_watches) return;
   for (const Watch& watch : watches) see(watch.pe, watch.range, Unknown::nobody_else);

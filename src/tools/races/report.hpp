@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names the places of the program that call, and says what two accesses race.
+// Numbers and names the places of the program that make accesses, and writes the reports of races.
 // Invariant: a pair of call sites is reported once in a job. Called by checker.
 #ifndef MESHMEM_TOOLS_RACES_REPORT_HPP_
 #define MESHMEM_TOOLS_RACES_REPORT_HPP_
@@ -13,12 +13,13 @@
 
 namespace meshmem::races {
 
-// Where in the program something happens: behind the call, whose routine has this number.
+// Where in the program an access happens: the address to which the call returns, and the number of
+// its routine.
 struct Place {
   const void* caller;
   std::uint32_t routine;
 };
-// As that of a routine.
+// The number by which the program's own accesses of this kind stand in place of a routine's.
 std::uint32_t number_of(AccessKind kind);
 // Names a caller that is no address of code, for good.
 void name_caller(const void* caller, const char* name);
@@ -29,7 +30,7 @@ std::uint32_t site_of(PeBoard& mine, const TraceJob& job, const Place& place);
 struct Race {
   std::string place;  // "8 bytes at heap+0x40 of PE 1"
   Access here, before;
-  bool has_returned;  // the call of `before`, as this PE knows
+  bool has_returned;  // this PE knows that the call of `before` has returned
 };
 // "" if it was reported before.
 std::string text_of(const Boards& boards, const Race& race);

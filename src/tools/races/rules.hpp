@@ -2,7 +2,7 @@
 //
 // The effects of a routine on symmetric memory and on the order of calls, by its name in the
 // tables.
-// Invariant: what is not known here accesses nothing and orders nothing. Read by checker.
+// Invariant: a routine that no rule knows accesses nothing and orders nothing. Used by checker.
 #ifndef MESHMEM_TOOLS_RACES_RULES_HPP_
 #define MESHMEM_TOOLS_RACES_RULES_HPP_
 
@@ -19,10 +19,10 @@ struct Rule {
   bool is_plain = false;   // p, which is no atomic
   bool completes = false;  // as quiet
   bool orders = false;     // as fence
-  // How many blocks of `elements` a collective has in its source and dest, for each PE of the team.
+  // Whether a collective's source, or its dest, has a block of `elements` for each PE of the team.
   bool has_source_of_all = false, has_dest_of_all = false;
-  bool leaves_root = false;  // the dest of the root
-  bool has_counts = false;   // arrays of them
+  bool leaves_root = false;  // does not write the dest of the root
+  bool has_counts = false;   // takes arrays of counts
 };
 Rule rule_of(const Call& call);
 

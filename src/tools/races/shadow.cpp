@@ -12,7 +12,7 @@ bool can_race(const Access& one, const Access& other) {
   const auto of = [](const Access& access) { return static_cast<Manner>(access.manner); };
   if (!one.writes && !other.writes) return false;
   if (of(one) == Manner::sync || of(other) == Manner::sync) return false;
-  // Threads that race by their own loads and stores are ThreadSanitizer's.
+  // ThreadSanitizer finds races between loads and stores of a PE's own threads.
   if (one.is_program && other.is_program && one.pe == other.pe) return false;
   if (of(one) == Manner::plain || of(other) == Manner::plain) return true;
   const auto differ = [](unsigned left, unsigned right) {
@@ -21,7 +21,8 @@ bool can_race(const Access& one, const Access& other) {
   return differ(one.type, other.type) || differ(one.domain, other.domain);
 }
 
-// Whether all that would race with the old one does so with the new one, or is known to be done.
+// True if each later access that would race with the old access also races with the new one, or if
+// the old one is known to be done.
 bool replaces(const Access& now, const Access& old, const Clock& known) {
   if (old.bytes & ~now.bytes) return false;
   if (old.writes && !now.writes) return false;
@@ -31,14 +32,14 @@ bool replaces(const Access& now, const Access& old, const Clock& known) {
   return known.orders(old, now);
 }
 
-// Whether the two differ in their bytes alone.
+// True if the two differ in their bytes alone.
 bool is_more_of(const Words& now, const Words& old) {
   return now.numbers == old.numbers &&
          !((now.rest ^ old.rest) & ~(Rest::kBytes | Rest::kIsCrowded));
 }
 
-// Puts the access in place of all that it replaces, or of nothing, or of a read. False: there is no
-// such place.
+// Stores the access in place of those that it replaces, or else in a free slot, or in place of a
+// read. False: there is no such slot.
 template <typename Replaces>
 [[gnu::always_inline]] inline bool try_keep(Cell& cell, Words access, Replaces replaces) {
   for (const Slot& slot : cell.slots)
@@ -74,8 +75,8 @@ void keep(Cell& cell, Access access, const Clock& known) {
   cell.slots[0].crowd();
 }
 
-// The thread that writes the ledger has to look at this access first. Its own need no look, but for
-// calls that are under way.
+// Marks the cell: the ledger thread has to look at this access first. It need not look at accesses
+// of its own, except those of calls under way.
 void mark(const Shadow& shadow, std::size_t cell, const Access& access) {
   const bool is_of_thread = access.pe == shadow.pe && access.strand == 0;
   if (!may_meet_ledger(shadow, access) && !(is_of_thread && access.how() == Order::pending)) return;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of cells, and the test which accesses race.
-// Invariant: a write that a cell forgets makes it crowded, so whoever acquires from it acquires
-// from all: forgetting hides races, and makes none. Takes the locks of the cells.
+// Adds accesses to the cells of a PE's shadow, and finds those that race, there or in the ledger.
+// Invariant: if a cell forgets a write, it becomes crowded. A strand that sees a value in a crowded
+// cell then counts as having seen all PEs' writes. So forgetting may hide a race, but never invents
+// one. Functions take the locks of the cells that they use. Called by parts, phases and program.
 #ifndef MESHMEM_TOOLS_RACES_SHADOW_HPP_
 #define MESHMEM_TOOLS_RACES_SHADOW_HPP_
 
@@ -25,10 +26,10 @@ inline std::size_t place_in_clock(std::size_t n_pes, const Worker& worker, Order
          static_cast<std::size_t>(order);
 }
 
-// The calls that a strand knows to be done: of each order of each strand, the number of its last
-// call. Of its own calls `put` and `signaled` say what a fence has ordered, `pending` what a quiet
-// has completed, and `program` what others are known to have seen. Strands behind the end of the
-// numbers have done nothing that is known.
+// A strand's vector clock: for each order of each strand, the number of the last call that it knows
+// to be done. For its own calls, `put` and `signaled` say what a fence has ordered, `pending` what
+// a quiet has completed, and `program` what others are known to have seen. A strand beyond the end
+// of the numbers has done nothing that is known.
 class Clock {
  public:
   Clock(std::span<const std::uint32_t> numbers, int n_pes)
@@ -49,8 +50,8 @@ class Clock {
     if (order == Order::program || access.call_number <= of(me, Order::pending)) return true;
     return !brings && access.call_number <= of(me, Order::program);
   }
-  // Whether `now` is known to come behind it: a fence orders puts and atomics of a strand. A line
-  // that writes there again and again is no race.
+  // True if `now` is known to come after `before`. A fence orders puts and atomics of a strand. A
+  // line of code that writes the same bytes again and again does not race with itself.
   bool orders(const Access& before, const Access& now) const {
     const Worker me = now.who();
     if (knows(me, before)) return true;
@@ -65,38 +66,39 @@ class Clock {
   std::size_t n_pes_;
 };
 
-// Whether the access may race with one in the ledger of the PE that has the memory. The thread
-// there knows its own calls, and threads of one PE do not race by their own loads and stores.
+// True if the access may race with one in the ledger of the PE that has the memory. The ledger
+// thread's own calls do not, nor do that PE's own loads and stores, which ThreadSanitizer checks.
 inline bool may_meet_ledger(const Shadow& shadow, const Access& access) {
   const bool is_own = access.pe == shadow.pe && (access.is_program || access.strand == 0);
   return !is_own && static_cast<Manner>(access.manner) != Manner::sync;
 }
-// An access in the ledger that races with this one.
+// Returns an access in the ledger that races with this one.
 std::optional<Access> find_in_ledger(const Shadow& shadow, const Range& range, const Access& access,
                                      const Clock& known);
-// Takes out accesses of this phase, or later, that the writer knows and covers wholly. The write
-// stands for them: the PE's thread looks again when it repeats one.
+// Takes accesses of this phase, or of a later one, out of the ledger if the writer knows them and
+// covers them wholly. The write stands for them. The ledger thread looks at the cell again when it
+// repeats one of them.
 void take_from_ledger(const Shadow& shadow, const Range& range, const Clock& known,
                       std::uint32_t phase);
-// The access in entry i of the ledger.
+// Returns the access in entry i of the ledger.
 Access access_of(const Shadow& shadow, const LedgerColumn& column, std::size_t i, bool writes);
 
-// Whether the PE with the memory knows what others have done in the cell, so that this load or
-// store of its own, of these bytes, may go into the ledger. A store, together with others of its
-// phase, then takes the place of loads and stores of other PEs.
+// True if the PE with the memory knows all accesses in the cell that its own load or store of these
+// bytes may race with. Then this may go into the ledger. A store, together with others of its
+// phase, replaces loads and stores of other PEs in the cell.
 bool settle(const Shadow& shadow, std::size_t cell, std::uint8_t bytes, bool stores,
             const Clock& known, std::uint32_t phase);
 
-// Adds this PE's access to bytes of the shadow; the answer is one that it races with there.
+// Adds this PE's access to bytes of the shadow. Returns an access there that it races with.
 std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::size_t bytes,
                                  Access access, const Clock& known);
 
-// Adds a load or store of the program to a cell that has room, and only accesses that are known.
+// Adds a load or store of the program to a cell, if it has room and all accesses there are known.
 // False: nothing is added.
 bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known);
 
-// The writes of other strands there, which the caller has seen. Those of the ledger have no
-// version. False: somebody may have written who is not among them.
+// Calls use() for the writes of other strands there, whose values the caller has seen. Writes of
+// the ledger have no version. False: there may have been writes by others, too.
 bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use);
 

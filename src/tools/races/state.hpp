@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of this PE: where symmetric memory is, which calls are under way, and its clock, with
-// what makes the clock learn.
-// Invariant: all of it is behind the mutex, which begin and end of a call hold, but for reads that
-// are said to need none. Read and written by the files of the checker alone.
+// The state of this PE's checker: where symmetric memory is, which calls are under way, and the
+// strands' clocks. Also the functions by which a clock learns what other strands have done.
+// Invariant: a thread that reads or writes it holds the mutex (Entered), except for reads that are
+// said to need none. Only files of the checker use it.
 #ifndef MESHMEM_TOOLS_RACES_STATE_HPP_
 #define MESHMEM_TOOLS_RACES_STATE_HPP_
 
@@ -37,10 +37,10 @@ struct Strand {
   // The numbers of its next load or store (Words); 0 where that takes another number or version.
   // Read without the mutex.
   std::atomic<std::uint64_t> next_access = 0;
-  std::atomic<std::uint32_t> epoch = 0;  // another one with each change of that number or the clock
-  std::uint32_t n_told = 0;              // of what this PE was told
-  // The threads that work on it, and the epoch when the last of them left it. That is 0 once all
-  // strands know what it has done.
+  std::atomic<std::uint32_t> epoch = 0;  // changes whenever call_number or the clock changes
+  std::uint32_t n_told = 0;              // how many of PeBoard::n_told this strand has learned from
+  // How many threads work on this strand, and its epoch when the last of them left. `left` is 0
+  // once all strands know what this one has done.
   unsigned users = 0;
   std::uint32_t left = 0;
 };
@@ -52,11 +52,11 @@ struct Checker {
   bool is_open = false;
   bool sees_program = false;  // the loads and stores of this PE
   std::array<Strand, kMaxStrands> strands;
-  unsigned n_strands = 1;  // that have ever been used
+  unsigned n_strands = 1;  // how many strands have ever been used
   std::atomic<std::uint32_t> last_call = 0;
   std::uint32_t last_epoch = 0;
-  std::map<std::uint64_t, std::uint32_t> collectives;  // of each team
-  std::map<std::uint64_t, std::uint32_t> last_calls;   // of each context: that gave it work
+  std::map<std::uint64_t, std::uint32_t> collectives;  // of each team: how many there were
+  std::map<std::uint64_t, std::uint32_t> last_calls;   // of each context: the last with work for it
   std::vector<Fetch> fetches;                          // under way, until quiet
 
   Clock clock_of(const Strand& strand) const { return Clock(strand.numbers, job.n_pes); }
@@ -69,19 +69,21 @@ inline Strand& self() { return checker.strands[current_strand]; }
 inline Worker me() { return {checker.job.pe, current_strand}; }
 inline Clock my_clock() { return checker.clock_of(self()); }
 
-// While it is 0, the PE's strands are ordered: one works, and knows what the others have done.
+// While this is 0, only one strand of the PE works, and it knows what the others have done.
 inline constinit std::atomic<int> n_parallel{0};
 inline bool is_parallel() { return n_parallel.load(std::memory_order_relaxed) > 0; }
 
-// Volatile loads of the program have yet to be seen (program). Until then each access looks.
+// True while the program has done volatile loads whose values the checker has not yet seen
+// (program). Until then it looks at each access.
 inline constinit std::atomic<bool> has_watches{false};
 
-// Whether the address is of the stack that this thread has used since it began its work, at this
-// frame.
+// True if the address is on the part of this thread's stack that only its present work uses: below
+// begin_of_frame.
 extern constinit thread_local std::uint64_t begin_of_frame;
 bool is_private_here(std::uint64_t address);
 
-// A thread that is in the checker. The ledger is closed meanwhile, if the thread writes it.
+// Lives while a thread is in the checker, and holds its mutex. If this is the ledger thread, the
+// ledger is closed meanwhile.
 class Entered {
  public:
   Entered();
@@ -89,12 +91,12 @@ class Entered {
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
 };
-// A thread that is between begin() and end() of a call.
+// Called at the begin() and the end() of a call.
 void enter_routine();
 void leave_routine();
-// Whether a handler of signals has interrupted this thread where it must not enter the checker: in
-// it, in a part of the board, or in a routine that may have the lock of the network, by which PEs
-// of other nodes are asked.
+// True if a signal handler has interrupted this thread where it must not enter the checker. That is
+// in the checker, while it holds a lock of the board, or in a routine of the library. Such a
+// routine may hold the lock of the network, by which the checker asks PEs of other nodes.
 bool must_stay_out();
 
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
@@ -107,25 +109,28 @@ std::string name_of(const Range& range);  // "heap+0x40"
 void take_call_number();
 void renew_epoch(Strand& strand);
 void publish();  // the version that others may take over from now on
-// The calls of this PE up to one that this strand knows of, in all orders up to that one.
+// The strand learns that calls of this PE are done: those up to last_call that it knows of, in all
+// orders up to `last`.
 void complete(Order last, std::uint32_t last_call);
 
-// This strand knows of it from now on. place: in its clock.
+// Sets the number at this place of the strand's clock, if it is larger than the one there.
 void raise(std::size_t place, std::uint32_t call_number);
-// The clock of another has this number there.
+// The same for a number from another strand's clock.
 void learn_number(std::size_t place, std::uint32_t number);
 void learn(std::span<const int> pes, const Moment& moment);  // what they knew then
-void learn_from_all();  // of PEs that may have told us something, nobody knows when
+void learn_from_all();  // what they know now: any PE may have written a value that was seen
 
-// This PE has seen what is in the range. Writers that the shadow may not know:
+// This PE has seen the values in the range. It learns from all their writers that the shadow knows.
+// `writer` says whether others may have written, too:
 enum class Unknown {
-  nobody,      // but whoever writes in ways that are not seen, if there is such
-  anybody,     // something was written
-  nobody_else  // in no case
+  nobody,      // nobody, unless a PE writes in ways that the checker does not see
+  anybody,     // somebody has written, perhaps a PE that the shadow does not know
+  nobody_else  // nobody in any case
 };
 void see(int pe, const Range& range, Unknown writer);
 
-// In jobs whose program may wait by loads of its own: this PE may have seen all that it was told.
+// For programs that may wait by loads of their own (races-polled): this PE learns from all writes
+// that it was told of, since it may have seen them.
 void learn_what_was_told();
 
 }  // namespace meshmem::races

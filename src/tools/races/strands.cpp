@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clocks of objects. Objects that share a place order more than they should, which hides races and
-// makes none. Invariant: as strands.hpp says.
+// Strands, and the clocks of objects by which they synchronize. Two objects may share a clock. Then
+// they order more than they should, which may hide races and invents none.
+// Invariant: as strands.hpp says.
 #include "tools/races/strands.hpp"
 
 #include <pthread.h>
@@ -38,7 +39,8 @@ struct Level {
   std::uint64_t frame;
   bool has_left;  // the thread works on another one now
 };
-// Below the present one; nullptr: none. It has no destructor: strands of threads end behind those.
+// The levels below the present one; nullptr: none. The vector has no destructor, since strands of
+// threads end after the destructors of thread-local variables.
 constinit thread_local std::vector<Level>* levels = nullptr;
 constinit thread_local const void* due = nullptr;
 
@@ -66,8 +68,9 @@ void acquire_held(const void* object) {
   for (std::size_t i = 0; i < clock.size(); ++i) learn_number(i, clock[i]);
 }
 
-// The one that fewest threads work on. Of those, one that none has left in this parallel phase, or
-// the one left first: the work that begins may race with what the last one did.
+// Takes the strand on which the fewest threads work. Of those, takes one that no thread has left
+// since the PE last had only one strand, or else the one that was left first: the new work may race
+// with what the strand did last.
 unsigned take_strand() {
   const unsigned strands = checker.boards.of_node().strands();
   if (strands == 1) return 0;
@@ -82,8 +85,8 @@ unsigned take_strand() {
   return strand;
 }
 
-// This thread's becomes another thread's, with the thread's own variables. The first thread's stays
-// its own, and is used again below the frame of a region of OpenMP.
+// The stack of this thread becomes another thread's, with the thread-local variables. The main
+// thread keeps its stack, and uses it again below the frame of a region of OpenMP.
 void forget_stack() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;

@@ -2,8 +2,8 @@
 //
 // Which threads may call: by the level that the program asked for, and by the options of contexts.
 // Also remembers which contexts are destroyed.
-// Invariant: a call on a context that may not be ends the job with a line. Of threads that the
-// program has not asked for a line is printed, once. Called by checker, with its mutex.
+// Invariant: a call on a context that this thread may not use ends the job with a line. A call that
+// the thread level does not allow prints a line, once. Called by checker, with its mutex held.
 #ifndef MESHMEM_TOOLS_RACES_USERS_HPP_
 #define MESHMEM_TOOLS_RACES_USERS_HPP_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records the routines that programs put on streams: a track for each stream, with a span for each
-// time that the stream ran such a routine. A launch of a graph adds spans to the track of the
-// stream that the graph was captured from.
-// Invariant: the stream itself takes the times, by host functions before and after the routine's
-// work. Called by the wrappers (entries).
+// Records the routines that programs put on streams. Each stream has a track (a row of the trace),
+// with a span for each run of such a routine. If a graph is launched, its spans go to the track of
+// the stream from which it was captured.
+// Invariant: host functions on the stream take the times, before and after the routine's work.
+// Called by the wrappers (entries).
 #ifndef MESHMEM_TOOLS_TRACING_STREAMS_HPP_
 #define MESHMEM_TOOLS_TRACING_STREAMS_HPP_
 
@@ -14,14 +14,15 @@
 
 namespace meshmem::tracing {
 
-void use_streams(const TraceJob& job);  // before all else
+void use_streams(const TraceJob& job);  // called before the functions below
 
 struct StreamWork;
-// nullptr: nothing is recorded. `record` has the arguments of the call.
+// Puts the first host function on the stream. Returns nullptr if nothing is recorded. `record` has
+// the arguments of the call.
 StreamWork* begin_on_stream(shmemx_stream_t stream, const Record& record);
 void end_on_stream(shmemx_stream_t stream, StreamWork* work);
 
-// Lives around the call that puts the work there.
+// Lives during the call that puts the routine's work on the stream.
 class OnStream {
  public:
   OnStream(shmemx_stream_t stream, const Record& record)
@@ -35,7 +36,7 @@ class OnStream {
   StreamWork* work_;
 };
 
-// A routine that puts nothing on a stream.
+// Stands in place of OnStream for a routine that puts nothing on a stream.
 struct NotOnStream {
   template <typename... Any>
   explicit NotOnStream(const Any&...) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP's atomics and fences. As on a GPU an atomic orders nothing but its own word, and the fences
-// order the rest.
-// Invariant: the types are those that HIP takes (integers of 32 and 64 bits; float and double for
-// add and exchange); all others do not compile. Included by hip_runtime.h only.
+// HIP's atomics and fences. As on a GPU, an atomic orders only accesses to its own word. Fences
+// order accesses to other memory.
+// Invariant: an atomic takes the types that HIP takes (integers of 32 and 64 bits; float and double
+// for add and exchange). Others do not compile. Included by hip_runtime.h only.
 #pragma once
 
 #include <type_traits>
@@ -33,7 +33,7 @@ struct Exactly {  // keeps an argument out of the deduction of T
   using type = T;
 };
 
-// Replaces *address by next(its value) as one step; gives the old value.
+// Replaces *address by next(its value) in one atomic step. Returns the old value.
 template <typename T, typename Next>
 inline T atomic_update(T* address, Next next) {
   T old, desired;
@@ -46,8 +46,8 @@ inline T atomic_update(T* address, Next next) {
 }
 
 #ifdef HIP_ON_CPU_TSAN
-// ThreadSanitizer knows no fences. A change of one common word orders all threads that make it, as
-// fences do.
+// ThreadSanitizer does not understand fences. So here a fence is an atomic add to one common word,
+// which orders all threads that do it.
 __attribute__((visibility("default"))) inline unsigned fence_word;
 inline void fence() { __atomic_fetch_add(&fence_word, 1u, __ATOMIC_SEQ_CST); }
 #else
@@ -56,8 +56,8 @@ inline void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace hip_on_cpu
 
-// name, constraint, then the body that computes with (T* address, T value); each also as
-// name_system.
+// Defines the atomic `name`, and the same as name##_system. Constraint: Word or WordOrReal. The
+// rest is its body, which uses (T* address, T value).
 #define HIP_ON_CPU_ATOMIC(name, Constraint, ...)                                                   \
   template <typename T>                                                                            \
   inline hip_on_cpu::Constraint<T> name(T* address, typename hip_on_cpu::Exactly<T>::type value) { \
@@ -93,7 +93,7 @@ HIP_ON_CPU_ATOMIC(atomicMax, Word, {
 })
 #undef HIP_ON_CPU_ATOMIC
 
-// Increments, and wraps from `most` to 0; decrements, and wraps from 0 to `most`.
+// atomicInc adds 1 and wraps from `most` to 0. atomicDec subtracts 1 and wraps from 0 to `most`.
 inline unsigned atomicInc(unsigned* address, unsigned most) {
   return hip_on_cpu::atomic_update(address,
                                    [most](unsigned old) { return old >= most ? 0 : old + 1; });
