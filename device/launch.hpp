@@ -4,8 +4,8 @@
 // memory and the on_stream routines are made of.
 // Invariant: asynchronous; nothing here allocates or synchronizes, so all can be captured into a
 // graph. Addresses called `there` have been translated by the caller; `dest` and `source` of
-// collectives are addresses of this PE, and symmetric but where said. Defined in kernels/, called
-// by src/.
+// collectives are addresses of this PE, and symmetric unless a comment says otherwise. Defined in
+// kernels/, called by src/.
 #ifndef MESHMEM_DEVICE_LAUNCH_HPP_
 #define MESHMEM_DEVICE_LAUNCH_HPP_
 
@@ -87,9 +87,9 @@ hipError_t launch_proxy_command(const ProxyCommand& command, ProxyEnd end, hipSt
 
 // Collectives of a team. A sync is also a quiet, and so a barrier.
 hipError_t launch_sync(const TeamHandle& team, hipStream_t stream);
-// Up to this many bytes of a block, a broadcast, fcollect or alltoall can go by the team's rows
-// alone: then PEs write nowhere else in each other's memory, so dest and source may be any memory
-// of this device.
+// Returns the largest block of a broadcast, fcollect or alltoall that goes by rows: through the
+// team's rows alone. PEs then write nowhere else in each other's memory, so dest and source may be
+// any memory of this device.
 std::size_t most_by_rows(CollectiveKind kind, const TeamHandle& team);
 // spacing: bytes from one PE's block to the next one's.
 struct Move {
@@ -140,10 +140,10 @@ struct ScanLaunch {
 };
 // hipErrorNotSupported for a type that kernels do not have (long double, complex).
 hipError_t launch_reduce(const ReduceLaunch& job, ElemType type);
-// The most bytes that one kernel of `blocks` blocks reduces by wide lines in two hops, or for each
-// PE if it scatters. 0: the team has no wide lines.
-std::size_t most_reduced_by_wide_lines(const TeamHandle& team, int blocks, bool scatters);
 hipError_t launch_scan(const ScanLaunch& job, ElemType type);
+// Returns how many bytes one kernel reduces by the plan's wide lines, or for each PE if they go in
+// one hop. 0: the plan or the team has none.
+std::size_t most_reduced_by_wide_lines(const TeamHandle& team, const Plan& plan);
 
 // Data of several PEs, all of it within reach of this device.
 struct Sources {

@@ -75,11 +75,11 @@ int shmemx_init_mpi_comm(const void* communicator);
 int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
 
 /* From now on the team's broadcasts, fcollects, alltoalls, reductions and reduce-scatters on
- * streams take buffers in any memory of the calling PE's device, symmetric or not; those of maxloc
- * and minloc do not. On NVIDIA GPUs such calls are as fast as others up to 4 MiB if the team has a
- * large slot (docs/limits.md). On other targets they are slower, since the data goes as packets.
- * All PEs of the team call it, between the same two collectives of the team. Returns 0, or nonzero
- * on all of them if the team has PEs on several machines, or devices that do not reach each
+ * streams take buffers in any memory of the calling PE's device, symmetric or not; maxloc and
+ * minloc still need symmetric buffers. On NVIDIA GPUs such calls are as fast as others up to 4 MiB.
+ * On other targets they are slower, since the data goes as packets. All PEs of the team call it,
+ * between the same two collectives of the team. Returns 0, or nonzero on all of them: if the team
+ * has no large slot (docs/limits.md), PEs on several machines, or devices that do not reach each
  * other. */
 int shmemx_team_take_any_memory(shmem_team_t team);
 

@@ -23,8 +23,10 @@ __global__ void __launch_bounds__(kMoveThreads)
 bool takes_relays(const TeamHandle& team, const Move& move) {
   constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20;
   const int n = team.team.n;
-  return team.has_all_slabs() && team.space.wide_row > 0 && move.bytes > kLeast &&
-         (n == 2 ? move.by_rows || move.bytes <= kMostOfTwo : n > 2);
+  if (!team.has_all_slabs() || team.space.wide_row == 0 || n < 2) return false;
+  if (move.by_rows)
+    return move.bytes > std::min(kLeast, most_packets_of_block(team) * most_move_blocks(team));
+  return move.bytes > kLeast && (n > 2 || move.bytes <= kMostOfTwo);
 }
 // A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
 // few lines of a last one, and are whole turns of a block.

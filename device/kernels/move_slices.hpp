@@ -46,7 +46,7 @@ inline std::size_t most_move_blocks(const TeamHandle& team) {
   return kernels_are_wide() ? static_cast<std::size_t>(std::min(kMostMoveBlocks, team.channels))
                             : 1;
 }
-// The bytes that such a block moves as packets, in whole grains.
+// Returns how many bytes one block of threads moves as packets, in whole grains.
 inline std::size_t most_packets_of_block(const TeamHandle& team) {
   constexpr std::size_t kGrain = Slices::grain<std::byte>();
   const std::size_t row = team.space.packet_row;

@@ -105,7 +105,7 @@ std::optional<hipError_t> try_line_ends(const TeamHandle& team, const Exchange& 
   return launch(kernel, shape.grid(), kThreads, stream, team, hop, exchange, ends);
 }
 
-// The most bytes of a block of which each block of threads has lines for one row.
+// Returns the largest block of a PE whose lines fit: each block of threads fills at most one row.
 std::size_t most_by_wide_rows(const TeamHandle& team) {
   constexpr std::size_t kGrain = Slices::grain<std::byte>();
   const std::size_t of_row = team.space.wide_row / kWideLineBytes * kUnitsOfLine * kLineData;
@@ -134,7 +134,8 @@ std::optional<hipError_t> try_exchange(const TeamHandle& team, const Move& move,
   }
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (move.by_rows || bytes <= most_by_wide_lines(team.team.n)) {
-    Shape shape(bytes, bytes <= kFewBytes ? kChannels / 2 : kChannels, team.channels);
+    const std::size_t few = std::min(kFewBytes, most_by_wide_rows(team) / 2);
+    Shape shape(bytes, bytes <= few ? kChannels / 2 : kChannels, team.channels);
     const std::size_t lines = (shape.units + kUnitsOfLine - 1) / kUnitsOfLine;
     shape.use_threads(lines * kLanesOfLine, 128, kMostThreadsOfTwoShotWide);
     if (lines * kWideLineBytes <= team.space.wide_row)

@@ -17,16 +17,18 @@ hipError_t launch_reduce(const ReduceLaunch& job, ElemType type) {
     return ReductionKernels<typename decltype(given)::Type>::launch_reduce(job);
   });
 }
-std::size_t most_reduced_by_wide_lines(const TeamHandle& team, int blocks, bool scatters) {
+std::size_t most_reduced_by_wide_lines([[maybe_unused]] const TeamHandle& team,
+                                       [[maybe_unused]] const Plan& plan) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   constexpr std::size_t kGrain = Slices::grain<std::byte>();
-  if (!team.has_all_slabs()) return 0;
-  const std::size_t row = scatters ? team.space.wide_row : results_in_row(team.space);
+  const bool in_one_hop = plan.algorithm == ReduceAlgorithm::one_shot_wide;
+  const bool in_two_hops = plan.algorithm == ReduceAlgorithm::two_shot_wide;
+  if (!team.has_all_slabs() || (!in_one_hop && !in_two_hops)) return 0;
+  const std::size_t row = in_one_hop ? team.space.wide_row : results_in_row(team.space);
   const std::size_t of_row = row / kWideLineBytes * kUnitsOfLine * sizeof(std::uint64_t);
-  const auto rows = static_cast<std::size_t>(scatters ? 1 : team.team.n);
-  return of_row * rows / kGrain * kGrain * static_cast<std::size_t>(blocks);
+  const auto shares = static_cast<std::size_t>(in_one_hop ? 1 : team.team.n);
+  return of_row * shares / kGrain * kGrain * static_cast<std::size_t>(plan.blocks);
 #else
-  static_cast<void>(team), static_cast<void>(blocks), static_cast<void>(scatters);
   return 0;
 #endif
 }

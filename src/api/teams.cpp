@@ -11,6 +11,7 @@
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
+#include "collectives/device/on_stream.hpp"
 #include "library/splits.hpp"
 #include "one_sided/completion.hpp"
 
@@ -114,8 +115,7 @@ MESHMEM_EXTENSION_ENTRY(int, team_of_pes, (const int* pes, int npes, shmem_team_
 
 MESHMEM_EXTENSION_ENTRY(int, team_take_any_memory, (shmem_team_t handle)) {
   Team* team = begin_call_on(handle, "shmemx_team_take_any_memory");
-  if (!team || !team->is_on_one_node() || !runtime().has_devices()) return 1;
-  if (runtime().device_state().state().sync.base == 0) return 1;
+  if (!team || !on_stream::can_go_by_rows(*team)) return 1;
   team->takes_any_memory = true;
   return 0;
 }

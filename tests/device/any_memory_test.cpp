@@ -171,6 +171,20 @@ TYPED_TEST(AnyMemorySums, OfAllLengthsAreRight) {
   }
 }
 
+// WORLD and SHARED have large slots, and two more teams can have one. In a small slot a kernel
+// would move a few bytes only.
+TEST(AnyMemory, OnlyTeamsWithALargeSlotTakeIt) {
+  const OwnTeam first(false), second(true);
+  std::vector<int> all(static_cast<size_t>(n_pes()));
+  std::iota(all.begin(), all.end(), 0);
+  std::rotate(all.begin(), all.begin() + 1, all.end());
+  if (n_pes() < 3) all = {my_pe()};  // these have no third order
+  shmem_team_t third = SHMEM_TEAM_INVALID;
+  ASSERT_EQ(shmemx_team_of_pes(all.data(), static_cast<int>(all.size()), &third), 0);
+  EXPECT_NE(shmemx_team_take_any_memory(third), 0);
+  shmem_team_destroy(third);
+}
+
 // Calls that follow each other without a pause, with other values each time.
 TEST(AnyMemory, GraphsReplayThem) {
   const OwnStream stream;

@@ -120,9 +120,10 @@ def cuda_folders() -> list[str]:
 
 
 def compile_into(folder: pathlib.Path) -> pathlib.Path:
-    """Compiles the sources in a folder beside the result. The C++ library comes first among the
-    libraries: a compiler that would add a static one gives streams of PyTorch another locale.
-    libtorch has no symbols itself, but needs the library for CUDA."""
+    """Compiles the sources in a folder beside the result. PyTorch's C++ library comes before that
+    of the compiler, which may be a static one: with two of them a number written into a text ends
+    the program. --no-as-needed keeps libtorch, which nothing refers to, but which loads the library
+    for CUDA."""
     from torch.utils import cpp_extension
     library = loaded_library("libmeshmem")
     build = folder / f"build-{sys.implementation.cache_tag}"

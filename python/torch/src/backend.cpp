@@ -450,9 +450,9 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
                 .dests = split_spans(output, output_splits, size_, "output", "output_split_sizes"),
                 .is_longest_known = false};
   plan.longest = longest_of(plan.sources);
-  if (input_splits.empty() && output_splits.empty()) {  // then on all ranks
-    plan.pattern = Pattern::all_to_all;
-    plan.is_longest_known = true;
+  if (input_splits.empty() && output_splits.empty()) {
+    require_elements(output, "output", input.numel());
+    plan.pattern = Pattern::all_to_all;  // then on all ranks, if they are on GPUs
   }
   return start_exchange({OpType::ALLTOALL_BASE,
                          "meshmem:all_to_all_single",

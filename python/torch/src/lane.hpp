@@ -18,7 +18,8 @@ struct Span {
   std::size_t bytes = 0;
 };
 
-// What all members know of an exchange: the lengths of all blocks are equal, but for `any`.
+// All members know this of an exchange. Except with `any`, all blocks have the same length on all
+// members.
 enum class Pattern { any, broadcast, all_gather, all_to_all };
 
 // Each member publishes a block for each member, or one block for all, and gets those for it.

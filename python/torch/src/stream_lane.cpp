@@ -25,22 +25,44 @@ c10::impl::VirtualGuardImpl guard_of(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type());
 }
 
-// Functions of the runtime that PyTorch has loaded.
+// A function of the runtime that PyTorch has loaded, by its name without "cuda" or "hip".
+template <typename Function>
+Function* runtime_function(const std::string& name) {
+  void* found = dlsym(RTLD_DEFAULT, ("cuda" + name).c_str());
+  if (!found) found = dlsym(RTLD_DEFAULT, ("hip" + name).c_str());
+  return reinterpret_cast<Function*>(found);
+}
+
 bool is_captured(c10::Stream stream) {
-  using Query = int (*)(void* stream, int* status);
-  static const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "cudaStreamIsCapturing"));
+  static const auto query = runtime_function<int(void* stream, int* status)>("StreamIsCapturing");
   int status = 0;
   return query && query(stream.native_handle(), &status) == 0 && status != 0;
 }
 
-// PyTorch's own pool gives the same stream to several users, and a message that waits would hold up
-// theirs.
+// Another stream of this thread may be captured, in a mode that forbids to make one.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { exchange(); }
+  ~RelaxedCapture() { exchange(); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  void exchange() {
+    static const auto call = runtime_function<int(int* mode)>("ThreadExchangeStreamCaptureMode");
+    if (call) call(&mode_);
+  }
+  int mode_ = 2;  // cudaStreamCaptureModeRelaxed
+};
+
+// PyTorch's own pool gives the same stream to several users, so a waiting message would block their
+// work.
 c10::Stream make_stream(c10::Device device) {
-  using Create = int (*)(void** stream, unsigned flags);
   constexpr unsigned kNonBlocking = 1;
   static const auto create =
-      reinterpret_cast<Create>(dlsym(RTLD_DEFAULT, "cudaStreamCreateWithFlags"));
+      runtime_function<int(void** stream, unsigned flags)>("StreamCreateWithFlags");
   const c10::DeviceGuard current(device);
+  const RelaxedCapture relaxed;
   void* handle = nullptr;
   TORCH_CHECK(create && create(&handle, kNonBlocking) == 0, "meshmem: no new stream on ", device);
   // An external stream of PyTorch has its handle as its number.
@@ -132,7 +154,7 @@ void StreamLane::reduce_scatter(const Reduction& reduction, void* buffer, std::s
 
 namespace {
 
-// Whether the spans of bytes lie behind each other.
+// Returns whether each span begins where the one before it ends.
 bool are_consecutive(const std::vector<Span>& spans) {
   for (std::size_t i = 1; i < spans.size(); ++i)
     if (spans[i].data != spans[i - 1].data + spans[i - 1].bytes) return false;
@@ -183,8 +205,12 @@ bool StreamLane::reduce_scatter_directly(const Reduction& reduction, const at::T
                                          const std::vector<at::Tensor>& from) {
   if (!group.takes_any_memory) return false;
   std::vector<Span> spans;
-  for (const at::Tensor& block : from) spans.push_back(span_of(block));
-  const at::Tensor whole = are_consecutive(spans) ? from[0] : at::cat(from);
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& block : from) {
+    spans.push_back(span_of(block));
+    flat.push_back(block.detach().view({-1}));
+  }
+  const at::Tensor whole = are_consecutive(spans) ? from[0] : at::cat(flat);
   const auto n = static_cast<std::size_t>(to.numel()) * reduction.per_element;
   reduction.reduce_scatter_on_stream(group.team, to.data_ptr(), whole.data_ptr(), n, stream_);
   return true;

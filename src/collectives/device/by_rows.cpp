@@ -46,36 +46,15 @@ hipError_t launch_move(const Team& team, const Collective& call, hipStream_t str
   });
 }
 
-// A plan, and the most elements that a kernel does by it.
-struct PlanByRows {
-  device::Plan plan;
-  std::size_t most;
-};
-
-// The policy's plan if it goes by rows. Otherwise by lines of 128 bytes if the team has them, else
-// by packets, of which one kernel sends any number.
-PlanByRows plan_by_rows(const Team& team, const device::TeamHandle& handle, const Collective& call,
-                        bool scatters) {
-  using enum ReduceAlgorithm;
-  constexpr int kBlocks = 128, kThreads = 576;
-  const int channels = channels_of(team), blocks = std::min(kBlocks, channels);
-  const auto plan_for = scatters ? &ReducePolicy::kernel_scatter_plan : &ReducePolicy::kernel_plan;
-  device::Plan plan = (reduce_policy.*plan_for)(call.bytes(), team.n, channels);
-  const device::ReduceKernel kernel = device::row_of(plan.algorithm).kernel;
-  if (kernel == device::ReduceKernel::packets || kernel == device::ReduceKernel::wide_lines)
-    return {plan, call.count};
-  const std::size_t bytes = device::most_reduced_by_wide_lines(handle, blocks, scatters);
-  if (bytes > 0)
-    return {{scatters ? one_shot_wide : two_shot_wide, blocks, kThreads}, bytes / call.elem_bytes};
-  plan.algorithm = scatters ? one_shot : two_shot;
-  return {plan, call.count};
-}
-
 hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t stream) {
   const Reduction& op = *call.op;
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
+  const device::Plan plan =
+      reduce_policy.kernel_plan_by_rows(call.bytes(), team.n, channels_of(team), scatters);
   const device::TeamHandle handle = handle_for_data(team);
-  const auto [plan, most] = plan_by_rows(team, handle, call, scatters);
+  // By packets one kernel takes any number of elements.
+  const std::size_t by_lines = device::most_reduced_by_wide_lines(handle, plan);
+  const std::size_t most = by_lines > 0 ? by_lines / call.elem_bytes : call.count;
   return in_pieces(call, most, [&](std::size_t first, std::size_t count) {
     const std::size_t at = first * call.elem_bytes;
     return device::launch_reduce(

@@ -14,7 +14,8 @@
 
 namespace meshmem::on_device {
 
-// Broadcast, fcollect, alltoall, reduce-scatter, and reductions but of values with their indices.
+// Returns whether such teams run it: a broadcast, fcollect, alltoall, reduce-scatter, or a
+// reduction except maxloc and minloc.
 bool goes_by_rows(const Collective& call);
 // Puts it on a stream, on the current device, which is the PE's.
 hipError_t launch_by_rows(const Team& team, const Collective& call, hipStream_t stream);

@@ -32,6 +32,19 @@ void use_buffer(MemoryOfCall& memory, const Team& team, const void* address, std
   memory.add(address, bytes);
 }
 
+void use_any_buffer(MemoryOfCall& memory, const Team& team, const void* address,
+                    std::size_t bytes) {
+  if (!address) fatal("{}: a buffer is null", team.routine());
+  memory.add(address, bytes);
+}
+
+// Kernels of this PE alone must reach the buffers.
+void use_any_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
+  const Buffers buffers = buffers_of(team.routine(), team.n, call);
+  use_any_buffer(memory, team, call.dest, buffers.dest_bytes);
+  use_any_buffer(memory, team, call.source, buffers.source_bytes);
+}
+
 // Kernels of all PEs must reach the buffers.
 void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
   const Buffers buffers = buffers_of(team.routine(), team.n, call);
@@ -79,6 +92,11 @@ void require_kernels(const Team& team) {
     fatal("{}: the devices of the PEs do not all reach each other", team.routine());
 }
 
+bool can_go_by_rows(const Team& team) {
+  if (!team.is_on_one_node() || !runtime().has_devices()) return false;
+  return runtime().device_state().state().sync.base != 0 && on_device::channels_of(team) > 1;
+}
+
 void run(Team& team, const Collective& call, hipStream_t stream) {
   const bool by_rows = team.takes_any_memory && on_device::goes_by_rows(call);
   if (call.kind == CollectiveKind::broadcast) check_root(team, call.root);
@@ -86,7 +104,10 @@ void run(Team& team, const Collective& call, hipStream_t stream) {
     compare_stream_call(team, arguments_of(call) + (by_rows ? ", any memory" : ""));
   if (is_empty(call)) return;
   MemoryOfCall memory(team.routine(), stream);
-  if (!by_rows) use_buffers(memory, team, call);
+  if (by_rows)
+    use_any_buffers(memory, team, call);
+  else
+    use_buffers(memory, team, call);
   launch_on_stream(my_device(), team.routine(), [&] {
     if (by_rows) return on_device::launch_by_rows(team, call, stream);
     return team.is_on_one_node() ? on_device::launch(team, call, stream)

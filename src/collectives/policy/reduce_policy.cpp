@@ -23,6 +23,7 @@ namespace {
 using enum ReduceAlgorithm;
 
 constexpr int kLanes = 32;
+constexpr int kBlocksOfWideLines = 128;
 constexpr unsigned kAnyBlocks = ~0u;
 
 // The size at which `classic` changes, unless the environment says so: the convention of older
@@ -155,16 +156,36 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
 std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
                                                                      int channels) const {
   constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
-  constexpr int kBlocks = 128, kThreads = 576;
   if (!has_plans_for_few_blocks() || !is_left_to_tables()) return std::nullopt;
   device::Plan plan = kernel_plan(bytes, n_pes, channels);
   if (plan.algorithm == one_shot || plan.algorithm == one_shot_wide)
     return plan.algorithm == one_shot ? std::nullopt : std::optional(plan);
-  const int blocks = std::min({within_limits(settings.blocks, kBlocks), channels, kBlocks});
-  const std::size_t most_of_block = (n_pes <= 2 ? kMostOfTwo : kMost) / kBlocks;
-  if (bytes > most_of_block * static_cast<std::size_t>(blocks)) return std::nullopt;
+  plan = plan_of_all_wide_lines(one_shot_wide, channels);
+  const std::size_t most_of_block = (n_pes <= 2 ? kMostOfTwo : kMost) / kBlocksOfWideLines;
+  if (bytes > most_of_block * static_cast<std::size_t>(plan.blocks)) return std::nullopt;
+  return plan;
+}
+
+device::Plan ReducePolicy::plan_of_all_wide_lines(ReduceAlgorithm algorithm, int channels) const {
+  constexpr int kThreads = 576;
+  const int blocks =
+      std::min({within_limits(settings.blocks, kBlocksOfWideLines), channels, kBlocksOfWideLines});
   const int threads = std::min(within_limits(settings.threads, kThreads), kThreads);
-  return device::Plan{one_shot_wide, blocks, (threads + kLanes - 1) / kLanes * kLanes};
+  return {algorithm, blocks, (threads + kLanes - 1) / kLanes * kLanes};
+}
+
+// Large data goes by wide lines where there are such kernels, else by packets.
+device::Plan ReducePolicy::kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels,
+                                               bool scatters) const {
+  device::Plan plan =
+      scatters ? kernel_scatter_plan(bytes, n_pes, channels) : kernel_plan(bytes, n_pes, channels);
+  const device::ReduceKernel kernel = device::row_of(plan.algorithm).kernel;
+  if (kernel == device::ReduceKernel::packets || kernel == device::ReduceKernel::wide_lines)
+    return plan;
+  if (!kDevicesAreProcessors && !kDevicesAreAmd)
+    return plan_of_all_wide_lines(scatters ? one_shot_wide : two_shot_wide, channels);
+  plan.algorithm = scatters ? one_shot : two_shot;
+  return plan;
 }
 
 // From this many bytes for each PE on, a reduce-scatter takes the ring where a reduction of the

@@ -57,6 +57,8 @@ class ReducePolicy {
   device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
   // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
   device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const;
+  // The same of algorithms that need no memory of other PEs but the team's rows.
+  device::Plan kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels, bool scatters) const;
   // The tables' own plan for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
@@ -76,6 +78,7 @@ class ReducePolicy {
   device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
   // Neither the program nor the environment has chosen an algorithm.
   bool is_left_to_tables() const;
+  device::Plan plan_of_all_wide_lines(ReduceAlgorithm algorithm, int channels) const;
   std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
                                                          int channels) const;
 
