@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Feeds a PE messages that libFuzzer makes up, in the name of PEs that it knows or does not know.
+// Feeds a PE messages that libFuzzer makes up, from senders that it knows or does not know.
 // The input is a sequence of messages: a head, two bytes for the length of the body, and the body.
 // Each gets the right token, because the PE ignores messages with a wrong one.
 #include <algorithm>
