@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All blocks of a kernel as one group: how they meet, alone and with the grids of other PEs. They
-// must be on the device at the same time, which a cooperative launch ensures; any shape will do.
+// must be on the device at the same time, which a cooperative launch ensures. A grid has any shape.
 // Invariant: the count of blocks is zero between two meetings, so that a grid of another size may
 // come next, in another kernel or a graph. Each PE has one grid at a time on a team. Called by the
 // collectives of grids.

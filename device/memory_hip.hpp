@@ -26,10 +26,11 @@ MESHMEM_DEVICE void store_pair(Bits128* to, Bits128 value) {
   store_relaxed(&to->word[1], value.word[1]);
 }
 
-// A release fence writes the caches back and waits for that. But clang 19 leaves out the wait if
-// the thread's own stores have arrived, even if only in caches. GPUs other than GFX9 write through.
-// For them clang leaves out the wait in a loop whose stores come after the fence, and so before it
-// in the next turn. The wave barrier is no instruction, but clang keeps the waits before it.
+// A release fence writes the caches back and waits until that is done. Clang 19 leaves out this
+// wait in two cases where it is needed. On GFX9: if the thread's own stores have arrived, even if
+// only in caches. On other GPUs, which write through: in a loop whose stores follow the fence,
+// although they precede the fence of the next turn. A wave barrier makes no instruction, but clang
+// keeps the waits before it.
 MESHMEM_DEVICE void await_write_back() {
 #if defined(__GFX9__)
   __builtin_amdgcn_s_waitcnt(0);
@@ -43,8 +44,9 @@ MESHMEM_DEVICE void release_fence() {
 }
 MESHMEM_DEVICE void acquire_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
-// A load after it must not be older than a store before it: all stores have arrived before the
-// caches are emptied. A single fence for both would leave no place for await_write_back().
+// A load after it must not read an older value than that of a store before it. So all stores have
+// arrived before the caches are invalidated. A single fence for both has no place for
+// await_write_back() in between.
 MESHMEM_DEVICE void full_fence() {
   release_fence();
   acquire_fence();
@@ -56,8 +58,9 @@ MESHMEM_DEVICE bool host_reaches(const void* address) {
   return !__builtin_amdgcn_is_shared(flat) && !__builtin_amdgcn_is_private(flat);
 }
 
-// A get must not read from a cache that was filled before; and a plain load of an address that is
-// the same for all threads goes through the scalar cache, which no fence empties.
+// A get must not read a cache's older value, so it acquires first. And its loads are no plain ones:
+// a plain load of one address by all threads may go through the scalar cache, which a fence does
+// not invalidate.
 MESHMEM_DEVICE void before_get() { acquire_fence(); }
 template <typename T>
 MESHMEM_DEVICE T load_of_get(const T* from) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks before a collective in a kernel: its count, whether its buffers overlap, and whether all
-// PEs of the team make the same call. Each PE leaves a description of its call, marked with its
-// epoch, with each other PE, and looks at theirs: the later of two PEs sees a difference.
-// Invariant: nobody waits for a description, and a PE that leaves none (a release build, a call on
-// a stream) is not compared. Release builds have no code of it. Called by routines.hpp.
+// PEs of the team make the same call. Each PE stores a description of its call, marked with its
+// epoch, into the memory of each other PE, and reads theirs: the later of two PEs sees a
+// difference.
+// Invariant: nobody waits for a description. A PE that stores none (without checks, or in a call on
+// a stream) is not compared. Kernels compiled without checks have no code of it. Called by
+// routines.hpp.
 #ifndef MESHMEM_DEVICE_SAME_CALL_HPP_
 #define MESHMEM_DEVICE_SAME_CALL_HPP_
 
@@ -159,7 +161,7 @@ MESHMEM_DEVICE void print_difference(const CallWords& mine, int pe, const char* 
   trap();
 }
 
-// Where PE `from` leaves the description of its call with PE `at`, and behind it the mark.
+// Where in PE `at`'s memory PE `from` stores the description of its call, and behind it the mark.
 MESHMEM_DEVICE std::uint64_t* description(const TeamSync& sync, int at, int from) {
   return sync.progress(at, from) + 1;
 }
@@ -167,7 +169,8 @@ constexpr int kMark = 3;
 
 MESHMEM_DEVICE void leave_descriptions(const TeamSync& sync, const CallWords& words,
                                        std::uint64_t mark) {
-  // Another PE's leader may still be looking at the last one: its other threads do not wait for it.
+  // Another PE's leader may still be reading the last description, since its other threads do not
+  // wait for it. So the old mark goes first.
   for (int i = 1; i < sync.team.n; ++i)
     store_relaxed(description(sync, sync.peer(i), sync.team.me) + kMark, std::uint64_t{0});
   release_fence();  // a reader that sees a new word finds the old mark gone
@@ -195,15 +198,15 @@ MESHMEM_DEVICE void look_at_descriptions(const TeamSync& sync, const CallWords& 
   }
 }
 
-// Called by the leader. Flags are first filled with an epoch, so the mark is another number than
-// the epoch.
+// Called by the leader. Memory of flags is filled with an epoch at first, so the mark must not be
+// an epoch itself.
 MESHMEM_DEVICE_COLD void check_same_call(TeamSync sync, CallWords words) {
   const std::uint64_t mark = sync.epoch() ^ 0x6d6573686d656d21;
   leave_descriptions(sync, words, mark);
-  complete_all(Thread());  // of two PEs one at least sees the other's mark
+  complete_all(Thread());  // so of two PEs at least one sees the other's mark
   look_at_descriptions(sync, words, mark);
-  // This look comes before anybody is told that this PE has entered, and until then nobody finishes
-  // the operation (sync.hpp) and describes another.
+  // The loads come before the flag by which this PE says that it has entered. Until then no other
+  // PE finishes the operation (sync.hpp) and stores another description.
   release_fence();
 }
 

@@ -25,7 +25,7 @@ namespace examples {
 // The program's name, which every error begins with. Arguments sets it.
 inline std::string program_name;
 
-// Thrown by all PEs, after one has printed why.
+// All PEs throw it to end the program, after one PE has printed the reason.
 struct Stop {
   int status;
 };
@@ -46,9 +46,9 @@ inline int run_between_init_and_finalize(void (*run)(int, char**), int argc, cha
 // Ends the program on all PEs if any of them has an error (a text that is not empty). All PEs call
 // it. The lowest PE with an error prints it: if all have the same one, it is printed once.
 inline void agree(const std::string& error) {
-  static int mine;    // Both are symmetric, being static: reductions
-  static int lowest;  // take nothing else.
-  shmem_sync_all();  // All have read `lowest` of the last time; from here on it may be overwritten.
+  static int mine;    // Both are static and so symmetric, as a
+  static int lowest;  // reduction needs them.
+  shmem_sync_all();   // All PEs have read `lowest` of the last call, so it may be overwritten now.
   mine = error.empty() ? shmem_n_pes() : shmem_my_pe();
   shmem_int_min_reduce(SHMEM_TEAM_WORLD, &lowest, &mine, 1);
   if (lowest == shmem_n_pes()) return;
@@ -72,7 +72,7 @@ T* allocate(std::size_t count) {
   return memory;
 }
 
-// Ends the program on all PEs for what is wrong with the command line, which all of them see alike.
+// Ends the program on all PEs because of a mistake in the command line, which all PEs have found.
 [[noreturn]] inline void refuse(const std::string& error) {
   if (shmem_my_pe() == 0) {
     std::fprintf(stderr, "%s: %s; --help lists what there is\n", program_name.c_str(),
@@ -95,12 +95,12 @@ class Arguments {
     add_number(name, std::to_string(value), least, most, what,
                [&value](long given) { value = static_cast<Number>(given); });
   }
-  // The same for a default that is no number; `what` tells it.
+  // The same for a default that is not a number; `what` says what happens without the option.
   void number_or_none(const std::string& name, long& value, long least, long most,
                       const std::string& what);
   void text(const std::string& name, std::string& value, const std::string& what);
   void flag(const std::string& name, bool& value, const std::string& what);
-  // All that is not an option.
+  // Arguments that are not options.
   void files(std::vector<std::string>& paths, const std::string& what);
 
   // All PEs have the same arguments, so they find the same errors; PE 0 prints them.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines and picture are to the byte those of one PE, also with fewer rows than PEs."""
+"""Example 07: the lines and the picture are byte for byte those of one PE, also if there are fewer
+rows than PEs."""
 
 import os
 import struct

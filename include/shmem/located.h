@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The elements of shmemx_<type>_maxloc_reduce and its like: a value and an index beside it.
- * Invariant: the two have the same size, and nothing lies between elements. Read by shmemx.h, and
- * by shmem.h where kernels are compiled.
+ * The elements of shmemx_<type>_maxloc_reduce and shmemx_<type>_minloc_reduce: a value and an
+ * index. Invariant: the two have the same size, so an element has no padding. Included by shmemx.h,
+ * and by shmem.h where kernels are compiled.
  */
 #ifndef MESHMEM_SHMEM_LOCATED_H
 #define MESHMEM_SHMEM_LOCATED_H

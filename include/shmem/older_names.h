@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Old names that OpenSHMEM has never had, and that programs written for other libraries use. They
- * are the deprecated atomics and wait for the types that have the current ones (shmem_uint64_fadd).
- * They are also the waits and tests of several variables for short and unsigned short
+ * Names that OpenSHMEM has never had, and that programs written for other libraries use. Some are
+ * the deprecated atomics and wait, for types that only the current ones have (shmem_uint64_fadd).
+ * The others are the waits and tests of several variables, for short and unsigned short
  * (shmem_short_wait_until_any).
- * Invariant: each is another routine of the library under this name, so that tools see that one,
- * and the library exports no shmem_ name that the standard does not have. generic.h includes this.
+ * Invariant: each stands for another routine of the library, so tools see that routine. The library
+ * exports no shmem_ name that the standard does not have. generic.h includes this.
  */
 #ifndef MESHMEM_SHMEM_OLDER_NAMES_H
 #define MESHMEM_SHMEM_OLDER_NAMES_H
@@ -62,7 +62,7 @@ MESHMEM_OLDER_TYPES(MESHMEM_OLDER_NAMES, )
 #undef MESHMEM_OLDER_NAMES
 #undef MESHMEM_OLDER
 
-/* Functions of the library, which has them with the prefix of extensions. */
+/* The library exports these functions with the prefix shmemx_, as extensions. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PEs agree by the library that is measured: by its host calls, on static variables.
+// See joint_steps.hpp. The PEs of meshmem-bench exchange values by host calls of the library that
+// they measure: by collectives, on static variables and blocks of the host heap.
 #include "bench/joint_steps.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Sources and results; symmetric, as they are static.
+// Sources and dests of collectives. Static variables are symmetric.
 double mine, of_first;
 long addend, of_all;
 
@@ -84,7 +85,8 @@ void* take_buffer(std::size_t bytes, bool on_device) {
   return memory;
 }
 
-// Besides the guard there is room for misaligned data, which begins an element later.
+// One kGuardBytes is for the guard behind the data, the other for misaligned data, which begins an
+// element later.
 std::size_t buffer_bytes(std::size_t bytes) {
   return (bytes + 2 * kGuardBytes + kPage - 1) / kPage * kPage;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of meshmem-bench. Invariant: those that parse_options() returns make sense together.
-// Called before the library is initialized.
+// The options of meshmem-bench. Invariant: options that parse_options() returns do not contradict
+// each other. Called before the library is initialized.
 #ifndef MESHMEM_BENCH_OPTIONS_HPP_
 #define MESHMEM_BENCH_OPTIONS_HPP_
 
@@ -31,16 +31,16 @@ struct Options {
   bool csv = false;
   std::string json;
   std::string plot;                 // the SVG file
-  std::vector<std::string> beside;  // CSV files of others' figures, to draw too
+  std::vector<std::string> beside;  // CSV files; --plot draws their curves too
   bool list = false;
   bool tune = false;
   bool quick = false;
   std::string out;
   int runs = 5;
-  int iterations = 0;                // rounds of a run; 0: as long as a figure needs
+  int iterations = 0;                // rounds of a run; 0: meshmem-bench chooses
   int window = 0;                    // calls of a round; 0: by operation and caller
   unsigned blocks = 0, threads = 0;  // of kernels
-  std::string peer;                  // of PE 0: near, far or a number; empty: PE 1
+  std::string peer;                  // PE 0's peer: near, far or a number; empty: PE 1
 };
 
 // Returns nullopt if there is nothing to measure: the program then ends with `status`. Only PE 0

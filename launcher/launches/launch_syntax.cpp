@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches: `kernel<<<shape>>>(arguments)` becomes `kernel_of(...).on(shape)(arguments)`, where
-// shape and arguments stay as they are. hip/on_cpu/launch.h has kernel_of().
+// Rewrites launches in sources for the cpu target: `kernel<<<shape>>>(arguments)` becomes
+// `kernel_of(...).on(shape)(arguments)`. Shape and arguments do not change. hip/on_cpu/launch.h has
+// kernel_of(). Invariant: text that is no launch does not change.
 #include "launches/edits.hpp"
 
 namespace meshmem::launches {
@@ -66,8 +67,9 @@ class KernelExpression {
   const Tokens& tokens_;
 };
 
-// The >>> that ends the shape of a launch; arguments in parentheses follow it. kNone if there is
-// none, or if a comparison was taken for template arguments.
+// Returns the >>> that ends the shape of a launch; arguments in parentheses follow it. kNone if
+// there is none. With `skips_templates`, a name and < begin template arguments, so a comparison may
+// hide the >>>.
 std::size_t find_end_of_shape(const Tokens& tokens, std::size_t first, bool skips_templates) {
   for (std::size_t at = first; at < tokens.size(); ++at) {
     if (tokens.is(at, ";") || tokens.is_closer(at) || tokens.is_adjacent_run(at, "<<<"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork and exec for PEs.
+// Starts PEs by fork and exec, and collects those that have ended.
 // Invariant: between fork and exec a child makes only calls that are safe after a fork in a program
 // with threads.
 #include "children.hpp"
@@ -21,14 +21,14 @@
 namespace meshmem {
 namespace {
 
-// Descriptors that oshrun holds: for each PE two pipes and its connection to PMIx's server; besides
-// those that oshrun, the server and the start of a PE need. A PE whose connection gets none would
-// wait for the server for ever.
+// The number of descriptors that oshrun needs: for each PE two pipes and the PE's connection to the
+// PMIx server, and kOwnFiles for itself, the server and the start of a PE. If the server had none
+// left for a connection, the PE would wait for ever.
 constexpr rlim_t kFilesOfPe = 3;
 constexpr rlim_t kOwnFiles = 32;
 
-// oshrun blocks signals and ignores SIGPIPE and SIGXFSZ; a shell may have started it with SIGINT
-// ignored.
+// Called in the child. oshrun blocks signals and ignores SIGPIPE and SIGXFSZ. A shell may have
+// started oshrun with SIGINT ignored.
 void restore_signals() {
   for (int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
   sigset_t none;

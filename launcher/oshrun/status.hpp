@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Where is everybody?": the board on which PEs say what they wait for
-// (src/base/status/status_board.hpp), and its table.
+// Shows where each PE is: oshrun makes the board on which PEs write what they wait for
+// (src/base/status/status_board.hpp), and prints it as a table.
 // Invariant: oshrun writes to the board only which process a PE is and how it ended; it trusts
 // nothing that it reads there.
-// Made by main(), used by running_job.cpp; show_status_of() is all that `oshrun --status` does.
+// Made by main(), used by running_job.cpp. `oshrun --status` only calls show_status_of().
 #ifndef MESHMEM_OSHRUN_STATUS_HPP_
 #define MESHMEM_OSHRUN_STATUS_HPP_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// oshrun's standard input as PE 0 gets it. A file or a pipe is handed over as it is. A terminal is
-// not: PE 0, in a process group of its own, would be stopped for reading it, so oshrun reads it and
-// passes on what it read. Invariant: the terminal is read only in the foreground.
-// Used by running_job.cpp.
+// Gives PE 0 oshrun's standard input. PE 0 inherits a file or a pipe. It does not inherit a
+// terminal: the kernel stops a process that reads it from another process group, and PE 0 has its
+// own. So oshrun reads the terminal, and passes the text on through a pipe.
+// Invariant: oshrun reads the terminal only while it is in the foreground. Used by running_job.cpp.
 #ifndef MESHMEM_OSHRUN_TERMINAL_INPUT_HPP_
 #define MESHMEM_OSHRUN_TERMINAL_INPUT_HPP_
 

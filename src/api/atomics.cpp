@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Atomic memory operations (OpenSHMEM 1.6, section 9.7), read from the tables. Invariant: a
-// deprecated name does the same as the newer one.
+// Defines the atomic memory operations (OpenSHMEM 1.6, section 9.7) from the rows of shmem/types.h
+// and shmem/ops.h. Invariant: a deprecated name does the same as the newer one.
 #include "api/entry.hpp"
 #include "one_sided/atomic_access.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meetings of nodes by messages among their first PEs, under a slot that no team has. The
-// launcher's fence follows the last one: only that tells when nothing is under way any more.
+// See network.hpp. In a meeting the first PEs of the nodes exchange messages, under the number of a
+// slot that no team has. meet_at_end() follows the last meeting: only it tells when no message is
+// under way any more.
 #include "core/network.hpp"
 
 #include <fmt/format.h>
@@ -29,14 +30,14 @@ namespace {
 
 constexpr int kSlotOfMeetings = kTeamAreas;
 
-// The job's secret is in no message. From it come the token in messages, and the key that proves
-// that a process knows the secret.
+// Makes the token or the key of the job from its secret. Messages have the token. The key proves
+// that a process knows the secret, which no message contains.
 Digest made_from(const std::array<std::uint64_t, 2>& secret, std::string_view purpose) {
   return hmac({reinterpret_cast<const char*>(secret.data()), sizeof secret}, purpose);
 }
 
-// Where the bytes are in the device memory of the PE with this index; nullptr: there are no such
-// bytes.
+// Returns where the bytes are in the device memory of the PE with this index, or nullptr if its
+// device memory has no such bytes.
 std::byte* find_in_device_memory(int index, std::size_t offset, std::size_t bytes) {
   const std::size_t in_segment = offset & ((std::size_t{1} << kDeviceOffsetBits) - 1);
   const auto number = static_cast<int>(offset >> kDeviceOffsetBits);
@@ -67,8 +68,8 @@ void Network::open_wire(const Environment& environment, bool on_one_machine, boo
   transport_->use_wire(std::move(made.wire));
 }
 
-// A connection before the peer's own call would be lost, and TCP tries again only after a second.
-// So all PEs meet.
+// If the wire admits peers by their addresses, it drops connections that come before this call of
+// its own PE, and TCP tries again only after a second. So all PEs meet before they connect.
 void Network::admit_only(const std::vector<MachineAddresses>& others, double start_timeout) {
   if (transport_->admit_only(addresses_to_admit(own_addresses(), others)))
     meet_at_start(start_timeout);
@@ -106,7 +107,7 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
   progress_of_waits = [] { the_transport->progress(); };
 }
 
-// A dissemination: after round r a node knows the greatest number of 2^(r+1) nodes.
+// A dissemination: after round r, from 0 on, a node knows the greatest number of 2^(r+1) nodes.
 std::uint64_t Network::meet(std::uint64_t number, const char* where) {
   MessageKey key{kSlotOfMeetings, ++meetings_, 0};
   const int n = nodes_->n(), me = nodes_->mine();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lane is made when more threads call at once than ever before. Later calls use it again.
+// See device_lane.hpp. A thread takes a free lane, and makes one only if all lanes are in use.
 // Invariant: a wait polls an event, so that it can end the job, with a line, when MESHMEM_TIMEOUT
 // has passed.
 #include "gpu/device_lane.hpp"

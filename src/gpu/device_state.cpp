@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables, one allocation: team views, the PEs of teams, far copies, registered buffers.
-// Invariant: a table is written before anything points to it. A row of the table of buffers is one
-// buffer's as long as that is registered, and is not written then: running kernels may have it in
-// caches.
+// Fills the tables that kernels read: team views, the PEs of teams, far copies, registered buffers.
+// They are one allocation on the device.
+// Invariant: a table is written before anything points to it. While a buffer is registered, its row
+// in the table of buffers does not change, because running kernels may have the row in caches.
 #include "gpu/device_state.hpp"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 
 enum Which { kDeviceHeap, kHostHeap, kSync, kSegments };
 
-// The copies that kernels reach, null for the others.
+// Returns the copies, with null in the place of those that kernels do not reach.
 std::vector<std::byte*> for_kernels(std::vector<std::byte*> copies, const DeviceRoute* route_of) {
   for (std::size_t pe = 0; pe < copies.size(); ++pe)
     if (!route_of[pe].for_kernels) copies[pe] = nullptr;
   return copies;
 }
 
-// How many PEs from 0 on are in the near copies and can be reached.
+// Returns n such that kernels reach the copies of PEs 0 to n - 1; at most kNearPes.
 int near_pes_of(const std::vector<std::byte*>& copies) {
   const auto end = copies.begin() + std::min<std::ptrdiff_t>(std::ssize(copies), device::kNearPes);
   return static_cast<int>(std::find(copies.begin(), end, nullptr) - copies.begin());
@@ -134,8 +134,9 @@ void DeviceState::clear_packets(int slot, int channel, int channels) {
   if (space.wide_row > 0) clear_for_kernels(slab + space.wide, rows * space.wide_row);
 }
 
-// The slab is zero at first. Where a look at device memory costs nothing, channels that no team has
-// used are left alone: clearing them would take the memory.
+// At first the slab is zero, so a fresh slot needs at most its flags. On the cpu target the host
+// can read the slab, and skips channels that no team has used: clearing them would make all their
+// pages take memory.
 void DeviceState::clear_slot(int slot) {
   if (state_.sync.base == 0) return;
   const bool is_fresh = !slot_was_used_[static_cast<std::size_t>(slot)];
@@ -204,7 +205,7 @@ void DeviceState::free_rows(const std::vector<DeviceSegment>& segments) {
   while (!rows_.empty() && rows_.back() == 0) rows_.pop_back();
 }
 
-// The bytes come last: until then no address is in the row.
+// Writes the number of bytes last: while it is 0, a kernel finds no address in this row.
 void DeviceState::fill_row(const DeviceSegment& segment) {
   const auto free_row = std::find(rows_.begin(), rows_.end(), 0);
   const auto row = static_cast<std::size_t>(free_row - rows_.begin());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of the program's own that become symmetric (include/shmemx.h).
+// Makes a buffer that the program allocated itself symmetric (shmemx_buffer_register), and ends
+// that.
 // Invariant: all PEs come to the same answer: the buffer is symmetric on all PEs or on none. Called
 // by api/memory.cpp.
 #ifndef MESHMEM_LIBRARY_BUFFER_REGISTRATION_HPP_
@@ -16,7 +17,7 @@ namespace meshmem {
 int register_buffer(Team& world, void* address, std::size_t bytes);
 int unregister_buffer(Team& world, void* address);
 
-// Whether kernels of all PEs reach all of it, so that it may be given to collectives on streams.
+// True if kernels of all PEs reach all bytes, so that a collective on a stream accepts the buffer.
 bool is_reached_on_stream(const void* address, std::size_t bytes);
 
 }  // namespace meshmem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies whole buffers between PEs.
-// Invariant: order and size of the stores are as undefined as memcpy's. Called by collectives; puts
-// and gets use base/machine/copy_bytes.hpp.
+// Invariant: as with memcpy, nobody may rely on the order or the size of the stores. Called by
+// collectives; puts and gets use base/machine/copy_bytes.hpp.
 #ifndef MESHMEM_MEMORY_COPY_HPP_
 #define MESHMEM_MEMORY_COPY_HPP_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_kinds.hpp. LLVM's AMDGPU usage says which MTYPE memory gets, in "Memory Model GFX90A"
-// and "Memory Model GFX942". Where it leaves that open, Linux's amdgpu driver says it: for gfx90a
+// See memory_kinds.hpp. How L2 treats memory depends on its MTYPE, a field of the page table.
+// LLVM's page AMDGPU usage says which memory has which, in "Memory Model GFX90A" and "Memory Model
+// GFX942". Where that page leaves it open, Linux's amdgpu driver decides: for gfx90a
 // get_pte_flags() of amdgpu_amdkfd_gpuvm.c, for gfx942 gmc_v9_0_get_coherence_flags().
 #include "memory_kinds.hpp"
 
@@ -38,9 +39,10 @@ bool is_uncached(const Allocation& found) {
   return found.is_device() && found.flags == hipDeviceMallocUncached;
 }
 
-// Uncached memory is MTYPE UC. On gfx90a fine-grained memory is CC on its own GPU and UC on others;
-// the host's is UC. On gfx942 it is like coarse-grained memory: RW on its own GPU and NC on others.
-// So is the host's where that is the GPU's own (MI300A).
+// The MTYPEs are RW, NC, CC and UC; kCoherent stands for the last two. Uncached memory is UC. On
+// gfx90a fine-grained memory is CC on its own GPU and UC on others, and the host's is UC. On gfx942
+// fine-grained memory is like coarse-grained: RW on its own GPU and NC on others. The host's is NC
+// here; on an MI300A, where it is the GPU's own, it would be RW.
 Caching caching_of(const Allocation& found, int device) {
   const bool has_coherent_kind = !architecture().has_scopes && !is_coarse_grained(found);
   if (is_uncached(found) || has_coherent_kind) return Caching::kCoherent;
@@ -58,8 +60,8 @@ MemoryRange memory_range_at(int device, std::uint64_t address) {
   return {found->base, found->base + found->size, caching_of(*found, device)};
 }
 
-// gfx90a has one L2. A gfx942 may be one agent with several L2s: here each block has its own. Or
-// each of its parts is an agent with one L2: an odd MESHMEM_AMD_SEED chooses that.
+// A gfx90a has one L2. A gfx942 may be one device with several L2s; then each block has its own
+// here. Or each part of a gfx942 is a device with one L2. An odd MESHMEM_AMD_SEED chooses this.
 L2* l2_of_gpu(int device) {
   static const bool has_several = [] {
     const char* const seed = std::getenv("MESHMEM_AMD_SEED");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that hipcc's code calls: registration of fat binaries, kernels and variables, and
 // launches. They have the names and the ABI of ROCm's libamdhip64.so.5.
-// Invariant: everything else of HIP is the runtime of device/hip_on_cpu, but for the functions
-// whose structures differ (rocm_face.cpp) and the module API (by_hand.cpp).
+// Invariant: all other functions of HIP are those of device/hip_on_cpu, except functions whose
+// structures differ in ROCm (rocm_face.cpp) and the module API (by_hand.cpp).
 #include <cstdio>
 #include <cstdlib>
 
@@ -103,7 +103,7 @@ hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* share
   return hipSuccess;
 }
 
-// hip_on_cpu has functions of these names in C++.
+// These functions have HIP's names only as symbols: hip_on_cpu has C++ functions of these names.
 hipError_t launch_kernel(const void* function, dim3 grid, dim3 block, void** arguments,
                          std::size_t shared, hipStream_t stream) __asm__("hipLaunchKernel");
 hipError_t launch_kernel(const void* function, dim3 grid, dim3 block, void** arguments,

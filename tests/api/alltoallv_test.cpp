@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host calls of alltoallv, of every type of the table: on host memory, on device memory and on a
-// stream, on several teams, blocks of several lengths and of none.
-// Invariant: routines come from the table, none is named here; alltoallv_model.hpp says what they
-// must give.
+// Host calls of alltoallv, of every type of the table: on host memory, on device memory, and on a
+// stream. Teams and lengths of blocks differ, and some blocks are empty.
+// Invariant: the table gives the routines to test, so none is forgotten. alltoallv_model.hpp
+// computes what they must return.
 #include "alltoallv_model.hpp"
 #include "placed_array.hpp"
 
@@ -39,7 +39,7 @@ void check(Workspace& space, const AlltoallvModel& model, const Exchange& exchan
   expect_success(hipMemcpy(source, old.data(), old.size() * sizeof(E), hipMemcpyDefault));
 }
 
-// A routine as a call with four arrays.
+// Wraps a routine in a function that takes its four arrays of lengths and displacements as one.
 template <typename Routine>
 auto by_host(shmem_team_t team, Routine routine) {
   return [=](auto* dest, const auto* source, const size_t* arrays, size_t n) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Teams: translation, configuration, pointers, destruction. Splits are in team_splits_test.cpp.
+// Teams: translation, configuration, pointers, destruction. Splits are in team_splits_test.cpp. S
+// and a number in a test's name is the rule of docs/rules.md that it proves.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +22,8 @@ TEST(TeamWorld, HoldsAllPes) {
   EXPECT_EQ(shmem_team_n_pes(SHMEM_TEAM_WORLD), shmem_n_pes());
 }
 
-// PEs in order on the nodes that `oshrun --fake-nodes` makes, the first ones with one more.
+// `oshrun --fake-nodes` puts PEs in a row on each node. If the number of PEs is no multiple of that
+// of the nodes, the first nodes have one PE more.
 Pes pes_of_my_fake_node(int nodes) {
   int first = 0;
   for (int node = 0;; ++node) {
@@ -37,7 +39,7 @@ Pes pes_of_my_fake_node(int nodes) {
 
 using HostName = std::array<char, 64>;
 
-// Collective.
+// Collective over all PEs: they compare the names of their machines.
 Pes pes_of_my_host() {
   SymmetricArray<HostName> mine(1), all(static_cast<size_t>(n_pes()));
   mine[0] = {};
@@ -115,11 +117,12 @@ TEST(TeamDestroy, S27_DestroysItsContextsToo) {
               0);
     shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     for (int i = 0; i < 4; ++i) EXPECT_EQ(shmem_team_create_ctx(team, 0, &ctx), 0);
-    shmem_team_destroy(team);  // the contexts are left to it
+    shmem_team_destroy(team);  // this destroys the contexts too
   }
 }
 
-// Members that use the team up to the last moment, and one that comes late.
+// A PE destroys the team as soon as its own part of the sum is done. Others may still be in the
+// sum.
 TEST(TeamDestroy, S27_IsSafeRightAfterACollective) {
   static long sums[2], mine;
   for (long round = 0; round < 30; ++round) {
@@ -157,8 +160,8 @@ TEST(TeamPtr, S21_CountsInTheTeamsNumbers) {
   shmem_team_destroy(reversed);
 }
 
-// Teams live side by side until there are no more; then the split fails on all PEs alike, and
-// destroyed ones come back.
+// A hundred teams exist at the same time. If a split fails, it fails on all PEs. Once the teams are
+// destroyed, as many can be made again.
 TEST(Team, S23_ManyLiveSideBySide) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::vector<shmem_team_t> teams;
@@ -179,7 +182,8 @@ TEST(Team, S23_ManyLiveSideBySide) {
   }
 }
 
-// Far more teams than can live at once, one after the other. Each PE makes its own, which is cheap.
+// Makes and destroys far more teams than can exist at the same time. Each PE makes its own, of
+// itself alone, which takes little time.
 TEST(TeamDestroy, S27_GivesBackWhatTheTeamHad) {
   shmem_team_t alone = SHMEM_TEAM_INVALID, column = SHMEM_TEAM_INVALID;
   EXPECT_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &alone, nullptr, 0, &column), 0);
@@ -194,7 +198,8 @@ TEST(TeamDestroy, S27_GivesBackWhatTheTeamHad) {
   shmem_team_destroy(alone);
 }
 
-// S29: atomics on one word go through one team's context at a time; here that of the shared team.
+// By S29 atomics on one word are atomic if they all use contexts of WORLD's teams, or all of
+// SHARED's. Here all use contexts of SHARED.
 TEST(TeamShared, S29_AtomicsOfItsContextsAreAtomic) {
   SymmetricArray<long> sum(1);
   sum[0] = 0;

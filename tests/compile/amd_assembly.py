@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembly of AMD GPUs as instructions.py reads it: functions as graphs of instructions, and, where
-it was compiled with -gline-tables-only, which function of the source each instruction was made of,
-through all that was put in line.
+"""Reads assembly of AMD GPUs for instructions.py.
 
-Invariant: nothing is known here of what is right or wrong.
+A function becomes a graph of instructions. If the compiler ran with -gline-tables-only, each
+instruction also has its frames: the function of the source that it was made of, and the calls
+through which that function was inlined.
 
-amd_assembly.py --self-test  reads an assembly whose debug information has its numbers in every form
+Invariant: this file does not know which instructions are right or wrong.
+
+amd_assembly.py --self-test  reads assembly whose debug information has numbers in every form
 """
 import collections
 import functools
@@ -21,7 +23,7 @@ REGISTERS = re.compile(r"\b([svat])(?:\[(\d+):(\d+)\]|(\d+)\b)")
 LABEL = re.compile(r"[.\w]+:")
 JUMP = re.compile(r"s_c?branch\w* (\S+)")
 NEVER_ON = ("s_branch", "s_endpgm", "s_trap", "s_setpc")
-# a comment begins outside of what is quoted
+# The value and the comment of a line. A semicolon in quotation marks does not begin the comment.
 DEBUG_LINE = re.compile(r'((?:[^;"]+|"(?:[^"\\]|\\.)*")*);?(.*)')
 SCALAR_UNCHANGED = re.compile(r"s_(cmp|bitcmp|c?branch|waitcnt)")
 
@@ -69,12 +71,12 @@ class Function:
         self.frames = [origins.get(number, ()) for number in self.line_of]
 
     def base_name(self):
-        """As the source has it, without template arguments."""
+        """Returns the name that the source has, without template arguments."""
         return next((frames[-1].name for frames in self.frames if frames), self.name)
 
     def in_clauses(self):
-        """Memory accesses that are one clause with an earlier one: they have its place in the
-        source, not their own."""
+        """Returns the memory accesses of each clause but its first. Debug information gives them
+        the first one's place in the source, not their own."""
         found = set()
         for at, code in enumerate(self.code):
             if clause := re.match(r"s_clause (0x\w+)", code):
@@ -92,9 +94,9 @@ class Function:
         return found
 
     def find_scalar_data(self):
-        """The scalar loads through a pointer that was itself loaded: of data, not of the kernel's
-        arguments. Where a variable lies is loaded from the linker's table, and is no such
-        pointer."""
+        """Returns the scalar loads through a pointer that was itself loaded. They load data, not
+        the kernel's arguments. The address of a variable, which comes from the linker's table, does
+        not count as such a pointer."""
         every = range(len(self.code))
         is_load = [bool(SCALAR_LOAD.match(code)) for code in self.code]
         reads = [bits_of(code.partition(" ")[2].partition(",")[2]) for code in self.code]
@@ -106,8 +108,9 @@ class Function:
         return {at for at in every if is_load[at] and reads[at] & loaded[at]}
 
     def spread(self, sources, reads, passes_on):
-        """Before each instruction, the scalar registers, as bits, that hold what `sources` wrote,
-        or what was computed from it by instructions for which passes_on(at)."""
+        """Returns for each instruction, as bits, the scalar registers that hold a certain value
+        before it. `sources` write such values, and so does an instruction that reads one if
+        passes_on(at) is true."""
         written = [0 if SCALAR_UNCHANGED.match(code)
                    else bits_of(code.partition(" ")[2].partition(",")[0])
                    for code in self.code]
@@ -125,9 +128,9 @@ class Function:
 
 def follow(starts, onwards, step):
     """Follows all paths from `starts`, pairs of an instruction and a state, in one direction.
-    step(state, at) is the state after an instruction; text with a blank if it is a violation; None
-    if the path is of no more interest. The violation as a pair of text and instruction, or None,
-    and the states in which paths end."""
+    step(state, at) returns the state after an instruction. Text with a blank is a violation, and
+    None ends the path. Returns the first violation as a pair of text and instruction, or None; and
+    the states in which paths end."""
     seen, todo, at_end = set(), list(starts), set()
     while todo:
         at, state = todo.pop()
@@ -147,8 +150,8 @@ def follow(starts, onwards, step):
 
 
 def loops_without(function, is_barred):
-    """For each instruction the number of the loop in which it is, where barred instructions cut
-    loops; None outside."""
+    """Returns for each instruction the number of its loop, or None. A loop through a barred
+    instruction does not count."""
     number_of, low, on_stack, stack, loop = {}, {}, set(), [], [None] * len(function.code)
     onwards = [[n for n in function.after[at] if not is_barred[n]] if not is_barred[at] else []
                for at in range(len(function.code))]
@@ -189,7 +192,7 @@ def loops_without(function, is_barred):
 # ---- What the lines of the assembly were made of
 
 def sections_in(lines):
-    """The lines of each section of the debug information."""
+    """Returns the lines of each section of the debug information."""
     found, section = collections.defaultdict(list), None
     for line in lines:
         if line.startswith(("\t.section", "\t.text")):
@@ -208,7 +211,7 @@ def names_of_strings(sections):
 
 
 def number_in(value):
-    """A number, also where it is written as the bytes of its seven bits at a time."""
+    """Returns a number, which may also be written as quoted bytes of seven bits each (LEB128)."""
     if not value.startswith('"'):
         return int(value)
     octets = value[1:-1].encode().decode("unicode_escape").encode("latin-1")
@@ -216,19 +219,20 @@ def number_in(value):
 
 
 def base_name(name):
-    """Without template arguments and scopes."""
+    """Returns the name without template arguments and scopes."""
     return re.sub(r"<.*", "", name).split("::")[-1]
 
 
 class Entry:
-    """A function that was put in line, or one that is there by itself."""
+    """An entry of the debug information, such as a function, or a call that was inlined."""
 
     def __init__(self, parent, tag):
         self.parent, self.tag, self.fields = parent, tag, {}
 
 
 def entries_of(sections):
-    """The entries of the debug information, and what of them has the offset that others name."""
+    """Returns the entries of the debug information, and a dictionary of them by offset: entries
+    refer to others by offset."""
     with_children = set()
     code = None
     for line in sections["debug_abbrev"]:
@@ -254,8 +258,8 @@ def entries_of(sections):
 
 
 def origins_in(lines):
-    """The frames of each line of the assembly, from the innermost on; none without debug
-    information."""
+    """Returns the frames of each line of the assembly, the innermost first; an empty dictionary if
+    there is no debug information."""
     sections = sections_in(lines)
     names, (entries, by_offset) = names_of_strings(sections), entries_of(sections)
     if not entries:
@@ -290,8 +294,8 @@ def origins_in(lines):
         if entry.tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
             continue
         entry.name = name_of(entry)
-        # Each list is of one entry: a number that is read wrongly is one of no list, or of one that
-        # is taken.
+        # Each list belongs to one entry. A number that was read wrongly is that of no list, or of a
+        # list that has been taken already, so pop() fails.
         spans = spans_of_list.pop(
             number_in(entry.fields["DW_AT_ranges"])) if "DW_AT_ranges" in entry.fields else []
         if found := span.match(entry.fields.get("DW_AT_high_pc", "")):
@@ -325,7 +329,7 @@ def origins_in(lines):
 
 
 def functions_in(assembly):
-    """The kernels, and the other functions by name."""
+    """Returns the kernels, and a dictionary of the other functions by name."""
     lines = assembly.splitlines()
     origins = origins_in(lines)
     kernels = set(re.findall(r"^\s*\.amdhsa_kernel (\w+)", assembly, re.M))
@@ -342,8 +346,8 @@ def functions_in(assembly):
         {name: function for name, function in found.items() if name not in kernels}
 
 
-# A kernel one of whose two instructions is of a function that was put in line; where that is, its
-# list of ranges says.
+# A kernel of two instructions, of which one comes from an inlined function. The function's list of
+# ranges says which one.
 EXAMPLE = """
 kernel:                                 ; @kernel
 .Lfunc_begin0:
@@ -395,7 +399,7 @@ kernel:                                 ; @kernel
 
 
 def self_test():
-    # The second seven bits of numbers are also a semicolon, a quotation mark and a backslash.
+    # The second bytes of these numbers are \001, a semicolon, a quotation mark and a backslash.
     for number, quoted in ((200, r"\310\001"), (7635, r"\323;"), (4435, r"\323\""),
                            (11859, r"\323\\")):
         (kernel,), functions = functions_in(EXAMPLE.replace("QUOTED", quoted).replace("NUMBER",

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that instructions.py holds every kernel to, whatever it does, by what its instructions
-were made of: a verb of device/memory.hpp, or plain code.
+"""The rules that instructions.py checks in every kernel.
 
-  scope    what a verb makes has system scope and goes through no scalar cache
-  packets  data and flag are in one store, and in one load, which is repeated while the flag is not
-           there
-  release  between a store of data and that of a flag every thread releases, then the block meets
-  acquire  between the poll of a flag and what reads data the block meets, then every thread
-           acquires
-  get      what a get reads is not read before an acquire
-  scalar   what has been acquired is not read through the scalar cache, which no acquire empties
+A rule is about kinds of memory accesses, such as "flag stored". The kind follows from the code that
+the instruction was made of: a verb of device/memory.hpp (VERBS), or plain code.
+
+  scope    an access by a verb has system scope, and does not go through the scalar cache
+  packets  a packet's data and flag are in one store; and in one load, which the thread repeats
+           until the flag is there
+  release  between a store of data and a store of a flag every thread releases, then the block meets
+  acquire  between a poll of a flag and a read of data the block meets, then every thread acquires
+  get      a get acquires before it reads
+  scalar   acquired data is not read through the scalar cache, which an acquire does not invalidate
   end      no thread ends with stores that it has not released
 """
 import functools
@@ -21,25 +22,25 @@ from amd_assembly import (ATOMIC, LOAD, PLAIN_STORE, SCALAR_LOAD, STORE, follow,
 
 VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add", "exchange",
          "compare_exchange"}
-# Who stores by a verb what announces nothing; the next flag has to come after it.
-# "execute" does what hosts ask for, with a full fence before each; its switch looks like one case
-# after another.
+# Functions whose verbs store data, not flags. A later flag has to come after this data. "execute"
+# executes operations for hosts, with a full fence before each. In the assembly the cases of its
+# switch look like one after the other.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel", "execute"}
-ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # what the thread has stored, and no other
-STORES_FLAGS_ONLY = {"fill_slot"}  # the words of a slot, which leave together
-# Each wave of a block that polls in these goes on by itself; and who asks the proxy, for all of its
-# group, which acquires when it is back.
+ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # its flag announces only stores of the same thread
+STORES_FLAGS_ONLY = {"fill_slot"}  # the words of a command, which are sent together
+# In these functions each wave of a block polls and goes on by itself, or one thread asks the proxy
+# for its whole group. The block need not meet before it acquires.
 AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_for_result",
                    "await_result"}
-# Tests return at once. Only one that succeeds acquires.
+# Tests return at once. Only a test that succeeds acquires.
 TESTS = {"test", "test_all_vector", "test_any_vector", "test_some_vector"}
 LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
-# Where PEs' own tables and arguments are read, which no other PE writes.
+# Files whose loads read only a PE's own tables and arguments, which no other PE writes.
 BOOKKEEPING = {f"device/{name}.hpp" for name in ("state", "sync", "teams", "module", "grid", "wait",
                                                  "collectives/packet_rows", "collectives/reduce",
                                                  "collectives/by_grid")}
 ENDS = ("s_endpgm", "s_setpc")
-# of operations, by the PE for itself
+# Lines of the source in which a PE counts its own operations.
 COUNTING = re.compile(r"(epoch\(\)|\*counter|mine_->value) = epoch")
 WHOLE = re.compile(r"(global|flat)_(load|store)_(dwordx[24]|b64|b128)\b")
 COPY = re.compile(r"(([vs]|v_dual|v_pk)_mov_b(32|64)\w*|v_readfirstlane_b32|v_accvgpr_(read"
@@ -50,7 +51,7 @@ COMPARE = re.compile(r"[vs]_cmpx?_")
 
 
 def steps_of(word, patterns):
-    """The states in which each pattern is waited for, and the one after them."""
+    """Returns the states of a path that waits for each pattern in turn, and the last state."""
     return [f"{word}-{index}" for index in range(len(patterns))] + [word + "d"]
 
 
@@ -64,7 +65,7 @@ SYNCHRONIZING = {"packet sent", "packet polled", "flag stored", "flag polled"}
 
 
 class Traced:
-    """A kernel whose memory accesses have a kind."""
+    """A kernel or function, with the kinds of its memory accesses."""
 
     def __init__(self, function, arch, group, sources, callees):
         self.function, self.arch, self.group = function, arch, group
@@ -79,8 +80,8 @@ class Traced:
         self.kinds = [self.kinds_of(at, callees) for at in range(len(self.code))]
 
     def frames_in_clause(self, at):
-        """Which of the calls before it made an access: of loads and stores the scope tells whether
-        it was a verb."""
+        """Returns the frames of an access whose place is that of the first one in its clause. If it
+        is a load or store without system scope, a verb did not make it, so leaves out the verb."""
         frames, code = self.frames[at], self.code[at]
         scope = "system load" if LOAD.match(code) else "system store"
         if not ATOMIC.match(code) and not self.arch[scope].search(code):
@@ -89,7 +90,7 @@ class Traced:
         return frames
 
     def waiting_loops(self):
-        """The loops of polls: they let others run, store nothing and meet nobody."""
+        """Returns the loads that poll. Their loops sleep, and have no store, barrier or call."""
         barred = [bool(STORE.match(code) or code.startswith(("s_barrier", "call")))
                   for code in self.code]
         loops = loops_without(self.function, barred)
@@ -97,12 +98,12 @@ class Traced:
             None}
         paths = {self.path(at) for at, loop in enumerate(loops) if loop in waiting
                  and LOAD.match(self.code[at])}
-        # The first look may have come to be before its loop.
+        # The compiler may put the first load of a loop before the loop: it has the same path.
         return {at for at in range(len(self.code)) if LOAD.match(self.code[at])
                 and self.path(at) in paths}
 
     def path(self, at, inner=1):
-        """By which calls the code came here."""
+        """Returns the calls in the source that lead to an instruction, the inner ones first."""
         return self.frames[at][inner:]
 
     def line_of_source(self, at):
@@ -112,7 +113,7 @@ class Traced:
     def kinds_of(self, at, callees):
         if self.code[at].startswith("call "):
             kinds = callees.get(self.code[at].split()[1], frozenset())
-            return kinds if kinds.isdisjoint(SYNCHRONIZING) else frozenset()  # looked at by itself
+            return kinds if kinds.isdisjoint(SYNCHRONIZING) else frozenset()  # checked itself
         kind = self.kind_of_access(at)
         if kind == "flag stored" and at in self.in_clauses and not self.names[
                 at] & STORES_FLAGS_ONLY:
@@ -144,7 +145,7 @@ class Traced:
         return [at for at, found in enumerate(self.kinds) if not found.isdisjoint(kinds)]
 
 
-# ---- The rules: pairs of a text and the instruction that it speaks of
+# ---- The rules. Each yields pairs: what is wrong, and the instruction at which it is
 
 def break_scope(kernel):
     wanted = {LOAD: kernel.arch["system load"], PLAIN_STORE: kernel.arch["system store"],
@@ -163,8 +164,8 @@ def break_scope(kernel):
 
 
 def copied_from(code, part):
-    """The registers and numbers that make the part-th register which a copy, or a bitwise or,
-    writes."""
+    """Yields the registers and numbers from which a copy, or a bitwise or, makes the part-th
+    register that it writes."""
     operands, _, selected = code.partition(" ")[2].partition(" op_sel:")
     _, *read = operands.split(",")
     if code.startswith("v_pk_mov"):
@@ -178,8 +179,8 @@ def copied_from(code, part):
 
 
 def values_of(function, at, register):
-    """The instructions, with the register, or the numbers but 0, that a register was put together
-    from bit by bit."""
+    """Follows copies and bitwise ors back from a register. Returns the instructions that made its
+    bits, each with the register that it wrote, and numbers other than 0."""
     found, seen, todo = set(), set(), [(before, register) for before in function.before[at]]
     while todo:
         here, register = todo.pop()
@@ -204,8 +205,8 @@ def values_of(function, at, register):
 
 @functools.cache
 def first_and_other_registers_of(code):
-    """Those of an instruction's first operand, which most of them write, and those of the
-    others."""
+    """Returns the registers of the first operand, which most instructions write, and those of the
+    other operands."""
     operands = code.partition(" ")[2].split(",")
     first, *others = [frozenset((kind, number) for kind in "vs"
                                 for number in registers_of(operand, kind))
@@ -214,8 +215,8 @@ def first_and_other_registers_of(code):
 
 
 def is_compared(function, at, register):
-    """Whether what is made of a register's content is compared with something."""
-    # before each instruction
+    """True if an instruction compares the register's value, or a value made from it."""
+    # by instruction: the registers that hold such a value before it
     held = {follower: {("v", register)} for follower in function.after[at]}
     todo = list(held)
     while todo:
@@ -238,7 +239,7 @@ def is_compared(function, at, register):
 
 
 def halves_of(code):
-    """The registers of a packet in a load or store: the data's and the flag's, of each half."""
+    """Returns a pair of registers for each half of a packet load or store: of data and flag."""
     operands = code.partition(" ")[2].split(",")
     registers = sorted(registers_of(operands[1 if STORE.match(code) else 0], "v"))
     return list(zip(registers[::2], registers[1::2]))
@@ -256,7 +257,7 @@ def break_packets(kernel):
             yield "polls a packet outside of a loop that waits for it", at
         elif not all(is_compared(function, at, flag) for _, flag in halves_of(kernel.code[at])):
             yield "loads a packet whose own flag nobody looks at", at
-    halves = {}  # by path: the stores, of which two that follow each other make a line
+    halves = {}  # by path: the stores; two in a row make a packet line
     for at in sends:
         halves.setdefault(kernel.path(at, 2),
                           []).extend((at, flag) for _, flag in halves_of(kernel.code[at]))
@@ -268,7 +269,8 @@ def break_packets(kernel):
 
 
 def entry_of(state, is_asked_for):
-    """The start of a path on which earlier kernels' stores are to be released."""
+    """Returns the kernel's entry as the start of a path, if the kernel must also release the stores
+    of earlier kernels."""
     return [(0, state)] if is_asked_for else []
 
 
@@ -323,7 +325,8 @@ def break_acquire(kernel):
     violation, _ = follow(starts, kernel.after, step)
     if violation:
         yield violation
-    # Whether to acquire depends on what a test has found, in ways that graphs do not show.
+    # Only a successful test acquires, and the graph does not show which paths belong to success. So
+    # one path that acquires is enough.
     for at in kernel.of_kind("flag tested"):
         if not follow([(at, waits[0])], kernel.after, lambda state, at: (
                 "is acquired" if state == waits[-2]
@@ -333,7 +336,7 @@ def break_acquire(kernel):
 
 
 def break_scalar(kernel):
-    """What is read by a scalar load after an acquire, which leaves the scalar cache as it was."""
+    """Finds scalar loads of data after an acquire, which does not invalidate the scalar cache."""
     scalar = {at for at in kernel.function.find_scalar_data()
               if kernel.frames[at] and kernel.frames[at][0].file not in BOOKKEEPING}
     last = kernel.arch["acquire"][-1]
@@ -377,7 +380,7 @@ def break_end(kernel, from_entry):
 
 
 def violations(kernel, features):
-    """Of all rules; features: see instructions.py."""
+    """Yields the violations of all rules. features: see KERNELS in instructions.py."""
     yield from break_scope(kernel)
     yield from break_packets(kernel)
     yield from break_release(kernel, "after the stream" in features)
@@ -389,8 +392,8 @@ def violations(kernel, features):
         yield from break_end(kernel, "after the stream" in features)
 
 
-# What a kernel can do that rules are about, by the kinds of access that it has then; and what is
-# only asked of it.
+# Features of kernels, with the kinds of access by which a kernel is seen to have them. No access
+# shows those of DEMANDS: a table of instructions.py asks for them.
 FEATURES = {"packets": {"packet polled", "packet sent"}, "packets sent": {"packet sent"},
             "packets polled": {"packet polled"}, "flags": {"flag stored"}, "polls": {"flag polled"},
             "tests": {"flag tested"}, "gets": {"data got"}}

@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the instructions that compilers for AMD GPUs make of all device code that synchronizes.
+"""Checks the instructions that compilers for AMD GPUs make of device code that synchronizes.
 
 instructions.py TOP COMPILER [--probes-only] ARCHITECTURE...   COMPILER is hipcc or clang-19
 
-No AMD GPU is needed. Read are the library's own kernels (of the reductions, those of one type:
-probe_reductions.cpp), by the list below, and probes of what programs' kernels call
-(probe_kernels.cpp), by what their names say of them. All are held to all rules of amd_rules.py, and
-all paths are followed. Complaints are also that the list lacks a kernel, that no kernel which is
-read has called some function of device/ that synchronizes, and that what a planted_ kernel breaks
-(probe_violations.cpp) is not found. --probes-only leaves out the library's kernels. Exit status 77
-(skipped) where the compiler is not installed.
+No AMD GPU is needed. The script compiles kernels to assembly, and checks all rules of amd_rules.py
+on all paths through them. The kernels are:
+
+* the library's own, but of its reductions only those of one type (probe_reductions.cpp). The table
+  KERNELS says what each must contain;
+* probes of the functions that programs' kernels call (probe_kernels.cpp). The first word of a
+  probe's name says what it must contain, by the table PROBES.
+
+The script also complains about
+* a kernel of the library that KERNELS does not have,
+* a function of device/ that synchronizes, if none of these kernels calls it,
+* a planted_ kernel (probe_violations.cpp) in which it finds nothing: each breaks a rule on purpose.
+
+--probes-only leaves out the library's kernels. Exit status 77 (skipped) means that the compiler is
+not installed.
 """
 import gc
 import pathlib
@@ -24,8 +32,8 @@ import amd_assembly
 import amd_rules
 from device_sources import Sources
 
-# What the instructions of an architecture are called. A release or acquire is every pattern of its
-# row, in this order.
+# How each architecture writes its instructions. A release or an acquire is a sequence of
+# instructions that match all patterns of its list, in this order.
 ARCHITECTURES = {
     "gfx90a": {
         "release": [re.compile(r"buffer_wbl2"), re.compile(r"s_waitcnt .*vmcnt\(0\)")],
@@ -57,9 +65,9 @@ ARCHITECTURES = {
         "system atomic": re.compile(r"scope:SCOPE_SYS"),
     },
 }
-# Planted violations that come to the right instructions: device and system scope look alike in the
-# loads and stores of these, and what a gfx1100 has written back it need not write back further, so
-# that awaiting it, which barriers do, is enough.
+# Planted violations that compile to correct instructions. On gfx90a and gfx1100 some loads and
+# stores of device scope are the same as those of system scope. On a gfx1100 the second-level cache
+# is written through, so a release only has to wait for stores, and barriers do that too.
 LOOK_RIGHT = {
     "gfx90a": {"planted_acquire_of_device_scope_thread", "planted_packets_of_device_scope_thread"},
     "gfx942": set(),
@@ -69,12 +77,11 @@ LOOK_RIGHT = {
     "gfx1200": set(),
 }
 
-# The library's own kernels: who synchronizes together, and what they do that there are rules for:
-# amd_rules.FEATURES, and
-#   after the stream  what they announce, or their end, comes after all that the stream has stored
-#                     before
-#   end               no thread ends with stores that it has not released: for a flag that a later
-#                     kernel stores
+# The library's own kernels: the group of threads that synchronizes together, and the features that
+# the kernel must have. A feature is something to which rules apply: one of amd_rules.FEATURES, or
+#   after the stream  the kernel's flags, or its end, come after all that the stream stored before
+#   end               no thread ends with stores that it has not released, because a later kernel
+#                     stores the flag for them
 EXCHANGE = {"packets", "flags", "polls", "after the stream"}
 KERNELS = {
     "write_word_kernel": ("thread", {"flags", "end"}),
@@ -107,8 +114,8 @@ KERNELS = {
     "scan_kernel": ("block", EXCHANGE),
 }
 
-# What the first word of a probe's name asks to be there; vector reads: what is acquired is read by
-# no scalar load.
+# The features that a probe must have, by the first word of its name. vector reads: no scalar load
+# reads acquired data.
 PROBES = {"release": {"flags"}, "acquire": {"polls", "vector reads"},
           "get": {"gets", "vector reads"},
           "both": {"flags", "polls"}, "end": {"end"}, "test": {"tests"},
@@ -117,12 +124,12 @@ PROBES = {"release": {"flags"}, "acquire": {"polls", "vector reads"},
           "put": set()}
 
 
-# What is asked of a kernel, and not of the functions that it calls.
+# Features that a kernel must have, but not the functions that it calls.
 AT_ENTRY_OR_END = {"after the stream", "end"}
 
 
 class Reading:
-    """What is found in the kernels of an architecture."""
+    """Reads the kernels of one architecture, and collects complaints about them."""
 
     def __init__(self, architecture, sources):
         self.architecture, self.sources = architecture, sources
@@ -160,7 +167,7 @@ class Reading:
 
     @staticmethod
     def called_by(kernel, functions):
-        """The names of what a kernel calls, and of what that calls."""
+        """Returns the names of the functions that a kernel calls, itself or through others."""
         found, todo = [], [kernel]
         while todo:
             for code in todo.pop().code:
@@ -171,7 +178,8 @@ class Reading:
         return found
 
     def check(self, name, features, parts):
-        """parts: the kernel, and functions that were not put in line and synchronize."""
+        """Checks a kernel. parts: the kernel, and the functions that it calls, if they synchronize
+        and were not inlined."""
         found = [(part, text, at) for part in parts
                  for text, at in amd_rules.violations(part, features if part is parts[0]
                                                       else features - AT_ENTRY_OR_END)]
@@ -196,8 +204,8 @@ class Reading:
 
     @staticmethod
     def place_of(function, at):
-        """An instruction, its line in the assembly, and the calls in the source that it came
-        from."""
+        """Describes an instruction by its line in the assembly, and by the calls in the source
+        that it comes from."""
         calls = ", from ".join(f"{frame.name} ({frame.file}:{frame.line})"
                                for frame in function.frames[at])
         return (
@@ -211,9 +219,9 @@ def probe_of(name):
 
 
 def compile_kernels(top, files, compiler, architecture):
-    """The assembly of all files as one, so that headers are read once."""
-    # clang of another maker than the device library's is given none; what remains are calls of no
-    # interest here.
+    """Compiles all files as one, so that headers are read once, and returns the assembly."""
+    # A clang that the device library was not made for gets no such library. Calls of its functions
+    # then remain in the assembly, and do not matter here.
     library = ["-nogpulib"] if "clang" in compiler else ["-Wno-unused-command-line-argument"]
     with tempfile.TemporaryDirectory() as folder:
         source, output = pathlib.Path(folder, "all.cpp"), pathlib.Path(folder, "all.s")
@@ -235,7 +243,8 @@ def what_is_missing(compiler):
 
 def main():
     top, compiler, *rest = sys.argv[1:]
-    # nothing here is in cycles for long, and looking for them takes a quarter of the time
+    # Few objects here refer to each other in cycles. Searching for cycles takes a quarter of the
+    # time.
     gc.disable()
     probes_only = "--probes-only" in rest
     missing = what_is_missing(compiler)

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that compute with what they send and get, in memory of any type, on the stack too.
-// Invariant: a kernel finds in a buffer the values that the call before has left there, and its
-// stores after a finished call reach nobody. Compilers tell objects apart by their types, so the
-// routines' own accesses must be of none.
+// Kernels that store into their buffers before and after a call, for buffers of several types, in
+// symmetric memory and on the stack.
+// Invariant: after a call a kernel reads what the call wrote, and its later stores do not change
+// what it sent. Compilers assume that objects of different types do not overlap, so the routines
+// must access buffers without a type.
 #include "device_array.hpp"
 
 namespace meshmem {
 namespace {
 
-// Places of a kernel's, all in symmetric memory, and how many of its checks failed.
+// A kernel's arrays, all in symmetric memory, and the number of its checks that failed.
 template <typename T>
 struct OwnValuesJob {
   T *dest, *own, *all;
   int* failures;
-  int first;  // of the values: nothing that a compiler could know
+  int first;  // the first value; an argument, so that the compiler does not know it
 };
 
 template <typename T, int n>
@@ -31,7 +32,7 @@ struct Values {
   }
 };
 
-// By one thread, with its own PE.
+// One thread puts to its own PE and gets from it.
 template <typename T, int n>
 __global__ void own_values_kernel(OwnValuesJob<T> job) {
   using One = Values<T, n>;
@@ -66,7 +67,8 @@ __global__ void own_values_kernel(OwnValuesJob<T> job) {
   One::check(job.own, first + 2, 2, job.failures);
 }
 
-// By one thread, with all PEs: the least of equal values is the value of each.
+// One thread of each PE calls collectives. All PEs give the same values, so the minimum is the
+// value of each.
 template <typename T, int n>
 __global__ void own_values_collectives_kernel(OwnValuesJob<T> job) {
   using One = Values<T, n>;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of a known PE as libFuzzer makes them up: a head, two bytes for the length of the body,
-// the body, and the next message. Their token is right, or all else would be ignored.
+// Feeds a PE messages that libFuzzer makes up, from senders that it knows or does not know.
+// The input is a sequence of messages: a head, two bytes for the length of the body, and the body.
+// Each gets the right token, because the PE ignores messages with a wrong one.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

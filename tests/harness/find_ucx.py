@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a UCX that is newer than the system's, or gets PyPI's wheel of one.
+"""Finds a UCX that is newer than the system's, or downloads PyPI's wheel of it.
 
-    find_ucx.py FOLDER    prints the folder of its libraries, or why there is none, and exits with
-                          77
+    find_ucx.py FOLDER    prints the folder of UCX's libraries; or says why there is none, and exits
+                          with 77 (skipped)
 
-MESHMEM_TEST_UCX names such a folder; else the wheel is looked for among Python's packages, then in
-FOLDER, then pip brings it there. Invariant: nothing outside FOLDER is changed. Used by the tests
-called newer_ucx.
+If MESHMEM_TEST_UCX is set, it names the folder. Otherwise the script looks among Python's packages,
+then in FOLDER, and then lets pip download the wheel to FOLDER. Invariant: nothing outside FOLDER is
+changed. Used by the tests called newer_ucx.
 """
 import fcntl
 import glob
@@ -23,7 +23,7 @@ VARIABLE = "MESHMEM_TEST_UCX"
 
 
 class NoUcx(Exception):
-    """Why there is none, in a line."""
+    """Says in a line why there is no newer UCX."""
 
 
 def has_libraries(folder):
@@ -48,9 +48,9 @@ def get(folder):
         os.remove(wheel)
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode(errors="replace").strip().splitlines()
-        raise NoUcx(f"pip brings no {WHEEL}: {lines[-1][:200] if lines else error}") from error
+        raise NoUcx(f"pip did not bring {WHEEL}: {lines[-1][:200] if lines else error}") from error
     except (OSError, IndexError, subprocess.TimeoutExpired, zipfile.BadZipFile) as error:
-        raise NoUcx(f"pip brings no {WHEEL}: {error}") from error
+        raise NoUcx(f"pip did not bring {WHEEL}: {error}") from error
 
 
 def find(folder):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each collective between nodes, with PEs that are threads. Nodes have one to five PEs, equally
-// many or not; a node's PEs follow each other or are dealt out. Lengths are on both sides of every
-// limit of choice.hpp. Operations follow each other at once.
+// Each collective between nodes, with PEs that are threads of this process. A parameter of a test
+// gives the node of each PE: nodes have one to five PEs, and a node's PEs have numbers in a row or
+// not. Lengths are on both sides of every limit in choice.hpp. No barrier separates two operations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr Reduction kSum = reduction<Sum, double>();
 
 using Pe = NodeThreads::Pe;
 
-// A PE's heap: the source, and from here on the dest.
+// A PE's heap begins with the source. The dest begins at this offset.
 constexpr std::size_t kHalf = std::size_t{2} << 20;
 
 class Nodes : public testing::TestWithParam<std::vector<int>> {};
@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Each PE writes a plain word, meets the others, and reads those of its node.
+// In each round each PE adds 1 to the counter before the sync. After it the counter has all PEs'
+// 1s.
 TEST_P(Nodes, NobodyLeavesASyncBeforeAllHaveEntered) {
   NodeThreads job(GetParam(), 4096);
   std::atomic<int> entered{0};
@@ -147,7 +148,7 @@ void expect_alltoall(const Pe& pe, Team& team, const Shape& shape,
   ASSERT_LE(dest_bytes, kHalf);
   std::memset(dest, 99, dest_bytes);
   Bytes expected(dest, dest + dest_bytes);
-  // An element says which PE owns it, and where in the source it is.
+  // The value of an element depends on the PE that sends it and on its place in the source.
   const auto write = [&](std::byte* to, int owner, std::size_t elem) {
     const std::uint64_t word = mixed(static_cast<std::uint64_t>(owner), elem);
     for (std::size_t i = 0; i < shape.elem_bytes; ++i)
@@ -174,7 +175,7 @@ TEST_P(Nodes, AlltoallTurnsBlocksOfAnyStride) {
     }
     expect_alltoall(pe, team, {1, 140'001, 1, 1});
     expect_alltoall(pe, team, {16, 8200, 1, 1});
-    for (const int cores : {1, 2, 3}) {  // where PEs outnumber them
+    for (const int cores : {1, 2, 3}) {  // with fewer cores than PEs, not all PEs send
       team.fewest_cores = cores;
       expect_alltoall(pe, team, {8, 1700, 1, 1});
       expect_alltoall(pe, team, {1, 140'001, 1, 1});
@@ -183,7 +184,7 @@ TEST_P(Nodes, AlltoallTurnsBlocksOfAnyStride) {
   });
 }
 
-// As with 16 bytes for each of more than 4,096 PEs.
+// Such elements also occur in practice: 16 bytes for each of more than 4,096 PEs exceed a stage.
 TEST_P(Nodes, AlltoallOfElementsThatDoNotFitIntoAStage) {
   NodeThreads job(GetParam(), 2 * kHalf);
   job.run([](Pe& pe, Team& team) {
@@ -192,8 +193,8 @@ TEST_P(Nodes, AlltoallOfElementsThatDoNotFitIntoAStage) {
   });
 }
 
-// A PE may have sent 4 MiB that another one has not received. If all PEs reached that limit in an
-// exchange, all would wait.
+// A PE waits if it has sent another PE more than kMostUnreceived bytes that this one has not
+// received. If all PEs reached this limit in an exchange, all would wait for ever.
 TEST(LargeNodes, ExchangeLargeBlocksWithoutGoingFarAhead) {
   constexpr int kOfNode = 14;
   std::vector<int> nodes(2 * kOfNode, 0);
@@ -328,7 +329,7 @@ TEST_P(Nodes, ScansAddTheSourcesOfThePesBeforeInPeOrder) {
   });
 }
 
-// Scans say so on up to 8 nodes, or if the data is not small.
+// A scan notes the slow way on up to 8 nodes, and on more nodes if the data is not small.
 TEST_P(Nodes, ScansSayWhereNodesDoNotFollowEachOther) {
   const std::vector<int>& nodes = GetParam();
   std::vector<int> changes = nodes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of `meshmem-info --doctor` on machines that are folders: a healthy one, and for each
-// check one with a problem. The files have the form of Linux 6's; AMD's GPUs are as in
-// kfd_topology_test.
+// The checks of `meshmem-info --doctor`. A folder with files such as those of /proc and /sys stands
+// for a machine: a healthy one, and for each check one with a problem. The files have the form of
+// Linux 6. AMD GPUs are as in kfd_topology_test.
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -307,7 +307,7 @@ TEST_F(Doctor, LooksAtAmdsDevicesAndWhoMayUseThem) {
 TEST_F(Doctor, LooksAtTheWaysBetweenAmdsGpus) {
   constexpr int kPublic = 1, kPrivate = 2;
   add_gpu("1", kPrivate);
-  expect("GPUs", Verdict::ok, "1, the first gfx90a", "", "hip");  // nobody has to reach it
+  expect("GPUs", Verdict::ok, "1, the first gfx90a", "", "hip");  // no other GPU has to reach it
   add_gpu("2", kPublic);
   expect("GPUs", Verdict::warn, "memory of node 1", "Resizable BAR", "hip");
   write("/sys/class/kfd/kfd/topology/nodes/1/io_links/0/properties",
@@ -404,7 +404,7 @@ TEST_F(Doctor, LooksAtTheBarsOfNvidiasGpusWithoutNvlink) {
   nvml_->active_links[1] = 4;
   expect("GPU BAR", Verdict::ok, "not needed", "", "cuda");
   nvml_->active_links[1] = 0;
-  nvml_->bar_sizes[1] = {0, 0};  // not told
+  nvml_->bar_sizes[1] = {0, 0};  // the driver does not say it
   expect("GPU BAR", Verdict::ok, "not needed", "", "cuda");
 }
 

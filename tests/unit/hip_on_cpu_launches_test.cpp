@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP on CPUs: which kernels hipLaunchKernelGGL takes, and how it passes their arguments.
+// Launches on the cpu target: which kernels hipLaunchKernelGGL, hipLaunchKernel and the form that
+// oshhip makes of <<<...>>> accept, and how they pass the kernels' arguments.
 #include "hip_on_cpu.hpp"
 
 namespace {
@@ -23,7 +24,7 @@ __global__ void choose(int* to, T* null) {
 }
 __global__ void write_default(int* to, int value = 8) { *to = value; }
 
-// The value that the launch leaves in the first of two ints.
+// Returns what the launched kernel wrote into the first of two ints.
 template <typename Launch>
 int left_by(Launch launch) {
   const OnDevice<int> out(2);
@@ -73,7 +74,8 @@ TEST(HipKernels, TakeArgumentsAsACallDoes) {
   EXPECT_EQ(left_by(by_pointer), 0);
 }
 
-// Launches by an address without a type, cast in the way that oshhip compiles the cast.
+// Launches by a void*. oshhip turns the program's cast to void* into noted_cast(), which also
+// records the kernel's parameters.
 TEST(HipKernels, AreLaunchedByAddressesThatWereNoted) {
   const void* const kernels[] = {hip_on_cpu::noted_cast<const void*>(write_value),
                                  hip_on_cpu::noted_cast<void*>(&multiply<3, int>)};
@@ -110,7 +112,8 @@ TEST(HipKernels, AreRefusedByAddressesThatWereNot) {
   EXPECT_EQ(hipGetLastError(), hipErrorInvalidDeviceFunction);
 }
 
-// Launches as oshhip compiles kernel<<<grid, block, shared, stream>>>. The last two are optional.
+// Launches in the form that oshhip makes of kernel<<<grid, block, shared, stream>>>. Here too,
+// `shared` and `stream` are optional.
 TEST(HipKernels, AreLaunchedOnAShape) {
   const auto kernel = hip_on_cpu::kernel_of(
       "write_value", [](auto later) { return hip_on_cpu::address_of(later, write_value); },

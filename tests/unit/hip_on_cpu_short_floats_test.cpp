@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP on CPUs: half and bfloat16, against what their definition says of each number and of each
-// middle between two.
+// half and bfloat16 on the cpu target: conversions of each number, and of each middle between two
+// neighbours, are compared with the definition of the format.
 #include <hip/hip_bfloat16.h>
 #include <hip/hip_fp16.h>
 
@@ -26,7 +26,7 @@ std::uint16_t bits_of(Short value) {
   return bits;
 }
 
-// Sign, exponent and fraction as IEEE 754 reads them; of exact powers of two, so computed exactly.
+// Returns the value of sign, exponent and fraction by IEEE 754. The computation in double is exact.
 template <int fraction_bits, int exponent_bits>
 double defined_value(std::uint16_t bits) {
   const int exponent = (bits & 0x7fff) >> fraction_bits;
@@ -52,7 +52,7 @@ void check_all() {
       ASSERT_EQ(value, (defined_value<fraction_bits, exponent_bits>(here))) << here;
       ASSERT_EQ(std::signbit(value), sign == 1);
       ASSERT_EQ(bits_of(Short(value)), here);
-      // Past the last number lies what would be the next.
+      // Beyond the largest number, `next` is infinity: its bits give the number that would follow.
       const double above = defined_value<fraction_bits, exponent_bits>(next);
       const auto middle = static_cast<float>((value + above) / 2);
       ASSERT_EQ(bits_of(Short(middle)), bits % 2 == 0 ? here : next) << middle;

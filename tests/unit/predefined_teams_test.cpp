@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which PEs are in the teams that every program has, on one node and on nodes of different sizes.
+// Which PEs are in the predefined teams: WORLD, SHARED, and for programs of NVSHMEM the team of the
+// PEs with the same index on each node. On one node, and on nodes of different sizes.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique ids, and the messages of those who meet by them. Over processes: tests/launch.
+// Unique ids, and the messages of processes that meet by one. Tests over processes are in
+// tests/launch.
 #include "bootstrap/uniqueid.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the tool that looks for wrong accesses to memory while this program runs, if there is one,
-// which symmetric memory may be touched. The tool is valgrind's memcheck or AddressSanitizer.
-// Invariant: the tool is found at run time, so one library serves all programs; without one nothing
-// happens. Called by start-up and by what watches the symmetric heaps.
+// Tells valgrind's memcheck or AddressSanitizer, if one of them checks this process, which
+// symmetric memory the program may access.
+// Invariant: the tool is found at run time, so one library serves all programs; without a tool the
+// functions do nothing. Called by start-up, by memory/heap_watch.cpp for each block, and around
+// calls of libraries that keep memory.
 #ifndef MESHMEM_BASE_HOOKS_MEMORY_CHECKER_HPP_
 #define MESHMEM_BASE_HOOKS_MEMORY_CHECKER_HPP_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TCP sockets. A call that fails leaves its reason in errno.
+// TCP sockets: listens, connects, and waits for events. A call that fails leaves its reason in
+// errno.
 #include "base/machine/sockets.hpp"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of a collective on a stream, and its launch.
-// Invariant: MESHMEM_CHECK=1 does not compare captured calls with those of other PEs. When a graph
-// replays them, other calls may have come between.
+// Checks the arguments of a collective on a stream, and launches it.
+// Invariant: MESHMEM_CHECK=1 compares a call with those of other PEs unless a graph captures it:
+// when the graph is replayed, other calls may have come before.
 #include "collectives/device/on_stream.hpp"
 
 #include <algorithm>
@@ -49,14 +49,14 @@ void use_any_buffers(MemoryOfCall& memory, const Team& team, const Collective& c
 void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
   const Buffers buffers = buffers_of(team.routine(), team.n, call);
   if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv) {
-    // A PE that brings nothing still gets what others bring. Null is right if nobody brings
-    // anything.
+    // A PE that gives no elements still gets those of the others. The dest may be null if no PE
+    // gives any.
     if (call.dest)
       use_buffer(memory, team, call.dest, std::max<std::size_t>(buffers.dest_bytes, 1));
   } else if (buffers.dest_bytes > 0) {
     use_buffer(memory, team, call.dest, buffers.dest_bytes);
   }
-  // Device memory has the lengths of an alltoallv's blocks, so only the first byte is checked.
+  // The lengths of an alltoallv's blocks are in device memory, so only the first byte is checked.
   if (call.kind == CollectiveKind::alltoallv && call.source)
     use_buffer(memory, team, call.source, 1);
   if (buffers.source_bytes > 0) use_buffer(memory, team, call.source, buffers.source_bytes);
@@ -72,7 +72,7 @@ hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t 
   return device::launch_proxy_command(command_of(call, caller), device::ProxyEnd::answered, stream);
 }
 
-// destroy_team() waits for the mark; predefined teams stay.
+// Marks the work for destroy_team(), which waits for it. Predefined teams are never destroyed.
 void set_mark(Team& team, hipStream_t stream) {
   if (team.is_predefined || is_captured(stream)) return;
   if (!team.mark) team.mark = std::make_shared<StreamMark>(my_device());

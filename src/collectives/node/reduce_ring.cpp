@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums lie in the dests;
-// each PE pulls from its left neighbour and says on its `ring` line how many steps of which
-// operation it has done.
-// Invariant: a result replaces a partial sum only after the right neighbour has read that sum. The
-// result contains what the neighbour made of it.
+// Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums are in the dests.
+// Each PE pulls from its left neighbour. On its cache line `ring` it publishes the operation's
+// number and how many steps of it the PE has done.
+// Invariant: a result replaces a partial sum only after the right neighbour has read that sum,
+// because the result came about by adding to it. Called by the reductions of a node.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice among the rows of device/collectives/algorithms.def.
+// Chooses among the algorithms of device/collectives/algorithms.def.
 // Invariant: with MESHMEM_DETERMINISTIC every answer is an algorithm that adds in PE order.
 #include "collectives/policy/reduce_policy.hpp"
 
@@ -26,8 +26,8 @@ constexpr int kLanes = 32;
 constexpr int kBlocksOfWideLines = 128;
 constexpr unsigned kAnyBlocks = ~0u;
 
-// The size at which `classic` changes, unless the environment says so: the convention of older
-// libraries.
+// From this size on `classic` is the ring, unless MESHMEM_REDUCE_RING_MIN_BYTES is set: it reduces
+// as older libraries do.
 constexpr std::size_t kClassicRingMinBytes = (std::size_t{32} << 10) + 1;
 
 bool adds_in_pe_order(ReduceAlgorithm algorithm) {
@@ -65,7 +65,7 @@ void ReducePolicy::use_plan(const std::optional<device::Plan>& plan) {
   packed_plan_.store(plan ? pack(*plan) : 0, std::memory_order_relaxed);
 }
 
-// nullopt: a table decides.
+// Returns the algorithm that the settings ask for; nullopt if a table chooses.
 std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t bytes) const {
   const bool is_large =
       bytes >= settings.ring_min_bytes.value_or(
@@ -114,7 +114,7 @@ device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {
   return find_row(kernel_rows(), bytes, n_pes)->plan;
 }
 
-// The program's plan, else the environment's, else a table's.
+// Returns the program's plan, else the environment's, else a table's.
 device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
   if (const std::uint64_t word = packed_plan_.load(std::memory_order_relaxed)) return unpack(word);
   device::Plan plan = table_plan(bytes, n_pes);
@@ -145,7 +145,7 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
   if (settings.deterministic && !adds_in_pe_order(plan.algorithm)) plan.algorithm = two_shot;
   plan.blocks = std::min(plan.blocks, channels);
   plan.threads = std::min(plan.threads, most_threads(plan.algorithm));
-  // Wide lines are carried by whole waves.
+  // A whole wave stores four wide lines at once, so blocks consist of whole waves.
   if (device::row_of(plan.algorithm).kernel == device::ReduceKernel::wide_lines)
     plan.threads = (plan.threads + kLanes - 1) / kLanes * kLanes;
   return plan;
@@ -188,8 +188,8 @@ device::Plan ReducePolicy::kernel_plan_by_rows(std::size_t bytes, int n_pes, int
   return plan;
 }
 
-// From this many bytes for each PE on, a reduce-scatter takes the ring where a reduction of the
-// whole source is pulled. Fewer fit into the few packets that processors handle well.
+// If the table has `pull` for a reduction of the whole source, a reduce-scatter of at least this
+// many bytes for each PE takes the ring. On processors a few packets are faster for less data.
 constexpr std::size_t kLeastScatteredByRing = kDevicesAreProcessors ? 1 << 10 : 0;
 
 // Takes the ring if a reduction of the whole source takes it, or pulls (except on AMD), and if all

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of calls, by the operation's name in the tables.
+// Makes the table of all routines. A routine's kind follows from its operation's name in the tables
+// of the public headers.
 #include "tools/interpose/routines.hpp"
 
 #include <iterator>
@@ -61,7 +62,7 @@ template <typename E>
       name, kind_of(op), 0, false, false, name.ends_with("_on_stream"), op.starts_with("test")};
   if (op.starts_with("reduce_plan")) made.kind = Kind::other;
   if constexpr (!std::is_void_v<E>) {
-    if (!op.starts_with("alltoallv")) made.element_bytes = sizeof(E);  // it has many counts
+    if (!op.starts_with("alltoallv")) made.element_bytes = sizeof(E);  // its counts are in arrays
     made.is_signed = std::is_signed_v<E>;
     made.is_float = !std::is_integral_v<E>;
   } else if (name.starts_with("shmemx_half_") || name.starts_with("shmemx_bfloat16_")) {
@@ -74,7 +75,8 @@ Routine own_work(std::string_view name) {
   return {name, Kind::own_work, 0, false, false, false, false};
 }
 
-// Made at the first call: a constant would exceed the steps that some compilers allow.
+// The table is made at the first call. As a constexpr it would exceed the number of evaluation
+// steps that some compilers allow.
 const Routine* make_table() {
   static const Routine table[] = {
 #define ROUTINE(name, op, E, result, params, args) make<E>(#name, #op),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call, one site, one line of a report. Invariant: as accesses.hpp says.
+// See accesses.hpp. Each access gets the call site, call number and clock of its strand here, and a
+// race that it is part of becomes one line.
 #include "tools/races/accesses.hpp"
 
 #include <fmt/format.h>
@@ -51,7 +52,8 @@ void add_to_shadow(const Place& place, int pe, const Range& range, const What& w
   Access mine = make_access(place, what);
   const bool may_be_polled =
       checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
-  // A PE that polls has seen it arrive. A put to oneself is a copy, which is done on return.
+  // These writes count as done on return. A PE's put to itself is a copy. A short put to another PE
+  // may be what that PE polls for, and then it has arrived there.
   const bool is_own = pe == checker.job.pe && what.writes && what.order != Order::pending;
   if (is_own || (may_be_polled && what.order == Order::put))
     mine.order = static_cast<std::uint8_t>(Order::program);
@@ -67,7 +69,8 @@ void access_own(const Place& place, std::uint64_t address, std::size_t bytes, co
   std::optional<Access> race = find_buffer(address, bytes, mine);
   if (!mine.is_program && (is_under_way || is_parallel())) {
     add_buffer(address, bytes, mine);
-    // A thread notes its access before it looks for a buffer: one of the two finds the other.
+    // Another thread notes its access first, and then looks for buffers of calls. So of two
+    // accesses at the same time, at least one finds the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!race && is_parallel()) race = find_noted(address, bytes, mine);
   }

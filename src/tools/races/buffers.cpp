@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list, and its bounds: most loads and stores are outside of them.
-// Invariant: as buffers.hpp says.
+// See buffers.hpp. The buffers are in a list. Its bounds are published, because most of the
+// program's loads and stores are outside of them and need no search.
 #include "tools/races/buffers.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::optional<Access> find_buffer(std::uint64_t address, std::size_t bytes, cons
         my_clock().knows(me(), buffer.access))
       continue;
     const std::uint64_t at = std::max(address, buffer.begin);
-    // The thread worked as another strand before, and now uses that part of its stack anew.
+    // The thread was another strand before, and now uses this part of its stack for something new.
     const bool is_own_stack =
         buffer.thread == this_thread() && buffer.access.who() != me() && is_private_here(at);
     if (!is_own_stack && !is_gone(at, buffer.access.call_number)) return buffer.access;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Wire of UCX. A message is one active message, never sent by rendezvous, so messages arrive in
-// order. A message that introduces its sender carries the sender's address.
+// The wire over UCX. A message is one active message of UCX, never sent by rendezvous, so messages
+// arrive in order. A message that introduces its sender carries the sender's address.
 // Invariant: a peer is an address, so both directions between two processes use one endpoint. The
-// first message makes it. If the peer is lost, progress() closes it, outside of UCX's callbacks.
-// Made by library.cpp.
+// first message makes the endpoint. If the peer is lost, progress() closes the endpoint, outside of
+// UCX's callbacks. Made by library.cpp.
 #ifndef MESHMEM_TRANSPORT_UCX_UCX_WIRE_HPP_
 #define MESHMEM_TRANSPORT_UCX_UCX_WIRE_HPP_
 
@@ -25,7 +25,8 @@ namespace meshmem {
 
 class UcxWire final : public Wire {
  public:
-  // nullptr, and a line in *error, if UCX finds no network or its ports cannot be guarded.
+  // Returns nullptr, and a line in *error, if UCX finds no network, or if the kernel cannot keep
+  // strangers from UCX's ports.
   static std::unique_ptr<UcxWire> open(const WireRequest& request, std::string* error);
   ~UcxWire() override;
 
@@ -48,7 +49,7 @@ class UcxWire final : public Wire {
     ucs_status_t reason;
     bool was_silent;
   };
-  // A message that UCX has not sent yet. Finished ones are used again.
+  // A message that UCX has not sent yet. The object is used again for a later message.
   struct Sending {
     UcxWire* wire;
     void (*sent)(void* argument);  // nullptr: free

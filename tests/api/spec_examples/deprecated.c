@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The examples of the deprecated routines in the text and in its earlier versions: active sets,
- * atomics and
- * waits by their old names. start_pes is in old_program.c. */
+ * The specification's examples of deprecated routines, also from earlier versions of it: active
+ * sets, and atomics and waits by their old names. start_pes is in old_program.c. */
 #include <shmem.h>
 
 #include "examples.h"
@@ -19,7 +18,8 @@ static void start_words(void) {
   shmem_barrier_all();
 }
 
-/* The PEs with even numbers pass a number on; the barrier of these PEs completes it. */
+/* Each PE with an even number puts it to the next such PE. The barrier of these PEs completes the
+ * puts. */
 static int barrier_of_even(void) {
   static int word;
   static long words[SHMEM_BARRIER_SYNC_SIZE];
@@ -34,7 +34,8 @@ static int barrier_of_even(void) {
   return word != (me % 2 == 1 ? -1 : me == 0 ? 2 * (even - 1) : me - 2);
 }
 
-/* The root of a broadcast keeps its dest; the two arrays of sync words take turns. */
+/* A broadcast does not change the root's dest. Each broadcast uses the array of sync words that the
+ * one before it did not use. */
 static int broadcasts_in_turn(void) {
   static long source[kWords], dest[kWords];
   const int me = shmem_my_pe(), n = shmem_n_pes();
@@ -50,7 +51,7 @@ static int broadcasts_in_turn(void) {
   return wrong;
 }
 
-/* Equal blocks, then blocks that grow with the number of the PE. */
+/* fcollect joins blocks of two elements each, collect blocks of me + 1 elements. */
 static int collects(void) {
   const int me = shmem_my_pe(), n = shmem_n_pes();
   int *source = shmem_malloc((size_t)(n + 1) * sizeof(int)),
@@ -70,7 +71,7 @@ static int collects(void) {
   return wrong;
 }
 
-/* All blocks change places. */
+/* Each PE sends a block to each PE. */
 static int exchange_of_blocks(void) {
   static long words[SHMEM_ALLTOALL_SYNC_SIZE];
   const int me = shmem_my_pe(), n = shmem_n_pes();
@@ -86,7 +87,7 @@ static int exchange_of_blocks(void) {
   return wrong;
 }
 
-/* The sum and the largest of what the PEs have; the PEs outside of the set keep what they had. */
+/* A sum and a maximum over the PEs with even numbers. The dests of the other PEs do not change. */
 static int reductions_of_a_set(void) {
   enum { kWork = 2 > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? 2 : SHMEM_REDUCE_MIN_WRKDATA_SIZE };
   static long source[2], sum[2], most[2], work[kWork];
@@ -106,7 +107,8 @@ static int reductions_of_a_set(void) {
          (most[1] != (me % 2 == 0 ? 0 : -5));
 }
 
-/* Everybody counts, draws and swaps on PE 0, and waits for its word to change. */
+/* On PE 0 each PE adds to a count, draws a ticket, and tries to become the holder. Then it sets a
+ * word of the next PE, and waits for its own to change. */
 static int old_names(void) {
   static long count, drawn, holder, news;
   const int me = shmem_my_pe(), n = shmem_n_pes();

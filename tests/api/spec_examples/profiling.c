@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tool takes the place of a routine and calls the library's by its other name. The generic and
- * the
- * typed name both come by here; no other example puts chars. */
+ * A profiling tool defines a routine itself, and calls the library's by its pshmem_ name. Calls by
+ * the generic and by the typed name both reach the tool's; no other example puts chars. */
 #include <pshmem.h>
 #include <shmem.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistakes in kernels that end the job: device_misuse <mistake>. The last PE makes it, the others
-// wait in a barrier.
-// Invariant: compiled with checks in kernels, since only then do they say what is wrong. Run by
-// CMakeLists.txt in this folder, which knows what each mistake should print.
+// Mistakes in kernels and in calls on streams that end the job: `device_misuse MISTAKE` makes one.
+// Mostly the last PE makes it, while the others wait in a barrier.
+// Invariant: compiled with checks in kernels, because only then kernels print mistakes. Run by the
+// tests in this folder's CMakeLists.txt, which compare the line that the mistake prints.
 #include <hip/hip_runtime.h>
 #include <pshmem.h>
 #include <shmem.h>
@@ -184,7 +184,8 @@ void pass_bad_values(const char* mistake, long* heap) {
     hipLaunchKernelGGL(store_at, one, one, 0, nullptr, reinterpret_cast<int*>(16));
 }
 
-// Counts of which the bytes have no number, and a dest that begins within the source.
+// Counts whose number of bytes does not fit into a size_t, and a dest that begins within the
+// source.
 void pass_bad_sizes(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   const dim3 one(1), block(40);
@@ -223,7 +224,7 @@ void make(const char* mistake, long* heap) {
   call_by_part(mistake, heap);
   pass_bad_values(mistake, heap);
   pass_bad_sizes(mistake, heap);
-  // Sixty-four bytes are there; the host sees it before a kernel goes beyond.
+  // The block has 64 bytes. The host finds the mistake, so no kernel accesses memory beyond them.
   if (is("sum_beyond"))
     shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, heap, heap, 1 << 28, nullptr);
   if (is("gather_beyond"))
@@ -258,7 +259,9 @@ void use_failed_allocation(const char* mistake, char* none) {
   if (is("failed_far_p")) hipLaunchKernelGGL(p_at, one, one, 0, nullptr, none + (1 << 20));
 }
 
-// All PEs launch a kernel, the last one another: whichever comes later finds it. Else false.
+// Mistakes in which the PEs' kernels differ: mostly the last PE launches another kernel or passes
+// other arguments, and the PE that calls later finds the difference. Returns false if `mistake` is
+// another one.
 bool launch_differently(const char* mistake, long* heap) {
   const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
   const bool am_last = shmem_my_pe() == shmem_n_pes() - 1;
@@ -296,8 +299,8 @@ bool launch_differently(const char* mistake, long* heap) {
   return true;
 }
 
-// All PEs call, the last one something else: the host finds it when it puts the kernels on the
-// streams.
+// Mistakes in calls on streams, which the host finds when it puts kernels on the streams. Returns
+// false if `mistake` is another one.
 bool call_differently(const char* mistake, long* heap) {
   const bool am_last = shmem_my_pe() == shmem_n_pes() - 1;
   if (std::strcmp(mistake, "stream_count") == 0) {
@@ -348,7 +351,7 @@ int main(int argc, char** argv) {
   shmem_init();
   auto* heap = static_cast<long*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE));
   if (argc != 2 || !heap || hipMemset(heap, 0, 64) != hipSuccess) {
-    std::fprintf(stderr, "misuse: it takes a mistake, and a device\n");
+    std::fprintf(stderr, "misuse: name one mistake; a device must be there\n");
     return 2;
   }
   void* none = nullptr;
