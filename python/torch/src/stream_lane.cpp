@@ -222,6 +222,7 @@ StreamWork::StreamWork(int rank, c10d::OpType type, const char* name, c10::Strea
                        std::shared_ptr<c10::Event> done, std::vector<at::Tensor> outputs)
     : Work(rank, type, name),
       stream_(stream),
+      is_captured_(is_captured(stream)),
       done_(std::move(done)),
       outputs_(std::move(outputs)) {
   if (recordFunctionEndCallback_) recordFunctionEndCallback_();
@@ -237,7 +238,7 @@ c10::intrusive_ptr<c10::ivalue::Future> StreamWork::getFuture() {
   return future_;
 }
 
-bool StreamWork::isCompleted() { return is_captured(stream_) || done_->query(); }
+bool StreamWork::isCompleted() { return is_captured_ || done_->query(); }
 
 bool StreamWork::wait(std::chrono::milliseconds) {
   const c10::Stream caller = guard_of(stream_.device()).getStream(stream_.device());
@@ -290,14 +291,17 @@ c10::Stream Streams::own_stream(c10::Device device, int peer, bool is_send) {
 Streams::~Streams() {
   FreeStreams& free = free_streams();
   const std::lock_guard lock(free.mutex);
-  for (const auto& [key, stream] : streams_) free.all.push_back(stream);
+  const RelaxedCapture relaxed;
+  for (const auto& [key, stream] : streams_)  // a message that nobody answers keeps its stream
+    if (!is_captured(stream) && stream.query()) free.all.push_back(stream);
 }
 
 void Streams::keep_order(c10::Stream stream) {
   if (!is_captured(stream)) {
     if (last_ && last_->stream != stream) last_->done->block(stream);
-  } else if (last_captured_ && *last_captured_ != stream && is_captured(*last_captured_)) {
-    wait_for(*last_captured_, stream);
+  } else if (last_captured_ && *last_captured_ != stream) {
+    if (is_captured(*last_captured_)) wait_for(*last_captured_, stream);
+    last_captured_.reset();
   }
 }
 
@@ -323,7 +327,12 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
   keep_order(stream);
   const c10::StreamGuard current(stream);
   StreamLane lane(group_, device, stream.native_handle(), n_buffers_, std::move(compare));
-  body(lane);
+  try {
+    body(lane);
+  } catch (...) {
+    end_operation(stream);  // the next one comes behind what this one has begun
+    throw;
+  }
   auto done = end_operation(stream);
   if (stream != caller) keep_until_done(call.tensors, stream);
   return c10::make_intrusive<StreamWork>(group_.me, call.type, call.name, stream, std::move(done),

@@ -78,9 +78,11 @@ class StreamWork final : public c10d::Work {
 
  private:
   c10::Stream stream_;
+  const bool is_captured_;  // then nothing can be asked of the event
   std::shared_ptr<c10::Event> done_;
   std::vector<at::Tensor> outputs_;
-  c10::intrusive_ptr<c10::ivalue::Future> future_;  // made when asked for
+  c10::intrusive_ptr<c10::ivalue::Future>
+      future_;  // made when asked for, behind what the stream has by then
 };
 
 // Put a message on the stream of its sender, and on that of its receiver.
