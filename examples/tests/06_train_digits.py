@@ -52,9 +52,10 @@ check(all(abs(a - b) < 0.01 * b + 1e-4 for a, b in zip(here, alone)), "the losse
 check(accuracy(lines) > 95, "more than 95 % of the held-out images are known", lines)
 check("\r" not in "".join(lines), "no progress bar where no terminal is", lines)
 
-check(bits(PES) == bits(1), "deterministic losses have the bits of one PE's")
+bits_of_one = bits(1)
+check(bits(PES) == bits_of_one, "deterministic losses have the bits of one PE's")
 for algorithm in ("ring", "recursive_doubling", "one_shot", "two_shot"):
-    check(bits(PES, MESHMEM_REDUCE_ALGORITHM=algorithm) == bits(1), f"{algorithm} has them too")
+    check(bits(PES, MESHMEM_REDUCE_ALGORITHM=algorithm) == bits_of_one, f"{algorithm} has them too")
 
 shown = output_on_terminal()
 check(re.search(r"\r\[#* *\] +\d+ %", shown), "there is a progress bar on a terminal", shown)

@@ -26,15 +26,14 @@ command -v "${compiler[$target]}" >/dev/null || {
   exit 77
 }
 
-# Most of the host's side is the same for all targets, and optimized where the tests are built for this one.
-options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF)
+options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF
+  -DCMAKE_PROJECT_meshmem_INCLUDE="$source/tests/compile/plain_host.cmake")
 # Of NVIDIA's kernels nothing is read or run here. ptxas takes minutes to optimize the reductions of all types, so that
 # is done for one of them (probe_reductions.cpp) and for all else, as one source.
 if [ "$target" = cuda ]; then
   quickly=
   [[ $(nvcc --help) != *--Ofast-compile* ]] || quickly=-Ofc=max
-  options+=(-DCMAKE_C_FLAGS_RELEASE='-O0' -DCMAKE_CXX_FLAGS_RELEASE='-O0'
-    -DCMAKE_CUDA_FLAGS_RELEASE="-O3 $quickly")
+  options+=(-DCMAKE_CUDA_FLAGS_RELEASE="-O3 $quickly")
 fi
 
 mkdir -p "$build"

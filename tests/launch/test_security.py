@@ -7,7 +7,9 @@ than it could find out by itself: the job's name and its server's address. Each 
 as the victim and, where that makes a difference, with an ordinary user. Root only: it has to become
 both.
 """
+import contextlib
 import ctypes
+import glob
 import itertools
 import os
 import re
@@ -96,10 +98,15 @@ def pry(tell, pid, address):
     tell(could)
 
 
-def offers_of_memory():
-    """The sockets of PEs, of whichever job, that hand over memory."""
+def offers_of_memory(pids):
+    """The sockets of these processes that hand over memory."""
+    files = set()
+    for descriptor in (path for pid in pids for path in glob.glob(f"/proc/{pid}/fd/*")):
+        with contextlib.suppress(OSError):  # it has just been closed
+            files.add(os.readlink(descriptor))
     with open("/proc/net/unix", encoding="utf-8") as table:
-        return {line.split("@", 1)[1].strip() for line in table if "@meshmem-" in line}
+        return [line.split("@", 1)[1].strip() for line in table
+                if "@meshmem-" in line and f"socket:[{line.split()[6]}]" in files]
 
 
 def ask_for_memory(tell, names):
@@ -337,13 +344,12 @@ class Security(launching.LaunchTest):
 
     def test_a_stranger_gets_no_memory_while_the_pes_come(self):
         for victim in VICTIMS:
-            before = offers_of_memory()
             late = f'[ $PMIX_RANK = 0 ] || while [ ! -e "{self.go}" ]; do sleep 0.02; done'
             job = self.start_job(victim, "-n", 2, "sh", "-c",
                                  f'{late}; exec "{self.program(SHMEM_PROGRAM)}" ring')
-            self.assertTrue(wait_until(lambda: offers_of_memory() - before, 30),
+            self.assertTrue(wait_until(lambda: offers_of_memory(self.processes()), 30),
                             "PE 0 offers nothing")
-            names = list(offers_of_memory() - before)
+            names = offers_of_memory(self.processes())
             self.assertEqual(self.fork(ask_for_memory, names).lines.readline(), "0\n")
             # The same question by the job's own user has an answer.
             self.assertNotEqual(self.fork(ask_for_memory, names, user=victim).lines.readline(),

@@ -19,6 +19,8 @@ KERNELS = os.environ.get("STATUS_KERNELS", "")
 # Of the text of the waits in status_program: what, and the function that has called.
 AT = r"at 0x[0-9a-f]+ \((?:static data \+ 0x[0-9a-f]+|\w+)\)"
 BY = r"; called in {} at (?:status_program\+0x[0-9a-f]+|status_program\.c:[0-9]+)"
+# Longer than waiting PEs take to look up their callers: they begin after a second.
+TIMEOUT = "6"
 
 
 def leave_no_core():
@@ -240,7 +242,7 @@ class Status(launching.LaunchTest):
 
     def assert_timeout_table(self, result):
         self.assertNotEqual(result.status, 0, result)
-        line = r"meshmem: PE [12] \(host .*\): waited 2 s for PE 0 in shmem_barrier_all " \
+        line = rf"meshmem: PE [12] \(host .*\): waited {TIMEOUT} s for PE 0 in shmem_barrier_all " \
                r"\(SHMEM_TEAM_WORLD, 3 PEs\); the limit is MESHMEM_TIMEOUT" + \
                BY.format("meet_the_others") + r"\n"
         table = r"meshmem: where the 3 PEs of .*status_program are after .* s:\n"
@@ -254,7 +256,7 @@ class Status(launching.LaunchTest):
                 BY.format("meet_the_others"), re.M))
 
     def test_a_timeout_prints_the_table_once(self):
-        result = self.oshrun("-n", 3, PROGRAM, "barrier", 0, env={"MESHMEM_TIMEOUT": "2"},
+        result = self.oshrun("-n", 3, PROGRAM, "barrier", 0, env={"MESHMEM_TIMEOUT": TIMEOUT},
                              seconds=90)
         self.assert_timeout_table(result)
         self.assert_nothing_left()
@@ -263,7 +265,7 @@ class Status(launching.LaunchTest):
     def test_a_timeout_prints_the_table_under_mpirun(self):
         words = ["timeout", "-k", "2", "80", "mpirun", "--allow-run-as-root", "--oversubscribe",
                  "-n", "3", PROGRAM, "barrier", "0"]
-        settings = {"MESHMEM_TIMEOUT": "2", "OMPI_MCA_odls_base_num_threads": "0"}
+        settings = {"MESHMEM_TIMEOUT": TIMEOUT, "OMPI_MCA_odls_base_num_threads": "0"}
         result = subprocess.run(words, env=dict(self.environment, **settings), capture_output=True,
                                 check=False, stdin=subprocess.DEVNULL, timeout=90)
         self.assert_timeout_table(launching.Result(result.returncode, result.stdout.decode(),
