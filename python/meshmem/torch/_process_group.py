@@ -2,7 +2,9 @@
 """How process groups start: ranks are PEs of the job, and a group is a team of them."""
 from __future__ import annotations
 
+import atexit
 import datetime
+import os
 import socket
 import typing
 from collections.abc import Iterator
@@ -14,6 +16,9 @@ import torch.distributed as dist
 import meshmem
 
 from . import _c
+
+atexit.register(_c.leave_python)
+os.register_at_fork(after_in_child=lambda: atexit.unregister(_c.leave_python))
 
 
 def _start_job(store: typing.Any, rank: int, size: int) -> None:
@@ -36,7 +41,7 @@ def create_backend(options: typing.Any, backend_options: typing.Any) -> typing.A
     if not meshmem.is_initialized():
         if not is_whole:
             raise ValueError("ranks: the first group of meshmem must have all ranks in order; call "
-                             'init_process_group("meshmem"), or meshmem.init() before')
+                             'init_process_group("meshmem"), or new_group of all ranks before')
         _start_job(options.store, rank, size)
     if ranks[rank] != meshmem.my_pe() or is_whole and size != meshmem.n_pes():
         raise ValueError(f"rank: {ranks[rank]} of {size}, but this process is PE "

@@ -114,10 +114,9 @@ Backend::Backend(int rank, std::vector<int> pes, double timeout_seconds, const s
                  bool has_gpus)
     : c10d::Backend(rank, static_cast<int>(pes.size())),
       group_(std::make_shared<Group>(rank, std::move(pes), name, has_gpus)),
-      lane_(*group_),
       streams_(*group_),
       queue_(std::make_shared<Queue>(group_)),
-      messages_(group_),
+      messages_(std::make_shared<Messages>(group_)),
       options_(c10::make_intrusive<Options>(
           "meshmem", Milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000)))) {
   options_->group_name = name;
@@ -129,7 +128,7 @@ Backend::~Backend() { stop(); }
 void Backend::stop() {
   const WithoutGil others_run;
   queue_->stop();
-  messages_.stop();
+  messages_->stop();
 }
 
 // A member that is inside the library cannot leave it alone.
@@ -141,6 +140,7 @@ void Backend::abort() {
 }
 
 Backend::WorkPtr Backend::begun(WorkPtr work) {
+  const std::lock_guard lock(begun_);
   ++n_started_;
   if (coalesced_) coalesced_->push_back(work);
   return work;
@@ -162,23 +162,28 @@ Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
 Backend::WorkPtr Backend::start_on_host(Call call, Body body) {
   if (call.timeout == c10d::kUnsetTimeout) call.timeout = options_->timeout;
   auto work = c10::make_intrusive<HostWork>(queue_, call.type, call.name, call.timeout,
-                                            std::move(call.outputs),
-                                            [this, body = std::move(body)] { body(lane_); });
+                                            std::move(call.outputs), std::move(body));
   queue_->submit(work, !call.is_async && !coalesced_);
   return begun(work);
 }
 
 std::size_t Backend::greatest_of_all(std::size_t value) {
   std::size_t greatest = 0;
-  const auto compare = [&](Lane& lane) { greatest = lane.meet_and_compare(value); };
-  Call call{OpType::UNKNOWN, "meshmem:compare", false, options_->timeout, {}};
-  auto work = c10::make_intrusive<HostWork>(queue_, call.type, call.name, call.timeout, Tensors{},
-                                            [this, &compare] { compare(lane_); });
+  auto work = c10::make_intrusive<HostWork>(
+      queue_, OpType::UNKNOWN, "meshmem:compare", options_->timeout, Tensors{},
+      [&](Lane& lane) { greatest = lane.meet_and_compare(value); });
   queue_->submit(work, true);
+  work->wait();
   return greatest;
 }
 
+void Backend::startCoalescing() {
+  const std::lock_guard lock(begun_);
+  coalesced_.emplace();
+}
+
 Backend::WorkPtr Backend::endCoalescing() {
+  const std::lock_guard lock(begun_);
   TORCH_CHECK(coalesced_, "meshmem: endCoalescing without startCoalescing");
   auto works = std::move(*coalesced_);
   coalesced_.reset();
@@ -297,15 +302,19 @@ Backend::WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
 
 Backend::WorkPtr Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                               const c10d::AllgatherOptions& options) {
-  TORCH_CHECK_VALUE(outputs.size() == inputs.size() || static_cast<int>(outputs.size()) == size_,
-                    "output_tensor_lists: ", outputs.size(), " lists");
+  TORCH_CHECK_VALUE(static_cast<int>(outputs.size()) == size_,
+                    "output_tensor_lists: ", outputs.size(), " lists, but there are ", size_,
+                    " processes");
+  for (const Tensors& list : outputs)
+    TORCH_CHECK_VALUE(list.size() == inputs.size() && !inputs.empty(),
+                      "output_tensor_lists: ", list.size(), " tensors, but ", inputs.size(),
+                      " inputs");
   // One list for each rank, which has as many tensors as there are inputs.
   std::vector<Exchange> plans;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     require_usable(inputs[i], "input_tensor_list");
     Tensors from_all;
-    for (Tensors& list : outputs) from_all.push_back(list.at(i));
-    require_count(from_all, "output_tensor_lists");
+    for (const Tensors& list : outputs) from_all.push_back(list[i]);
     for (const at::Tensor& output : from_all)
       require_like(output, "output_tensor_lists", inputs[i], "input_tensor_list");
     plans.push_back(all_gather_plan(from_all, inputs[i]));
@@ -480,7 +489,7 @@ Backend::WorkPtr Backend::send(Tensors& tensors, int peer, int tag) {
   if (!tensors[0].is_cpu()) return begun(streams_.send(tensors[0], peer));
   auto work = c10::make_intrusive<MessageWork>(messages_, rank_, OpType::SEND, "meshmem:send", peer,
                                                tag, tensors[0], options_->timeout);
-  messages_.send(work);
+  messages_->send(work);
   return begun(work);
 }
 
@@ -490,7 +499,7 @@ Backend::WorkPtr Backend::recv(Tensors& tensors, int peer, int tag) {
   if (!tensors[0].is_cpu()) return begun(streams_.receive(tensors[0], peer));
   auto work = c10::make_intrusive<MessageWork>(messages_, rank_, OpType::RECV, "meshmem:recv", peer,
                                                tag, tensors[0], options_->timeout);
-  messages_.receive(work);
+  messages_->receive(work);
   return begun(work);
 }
 
@@ -501,7 +510,7 @@ Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
   auto work =
       c10::make_intrusive<MessageWork>(messages_, rank_, OpType::RECVANYSOURCE, "meshmem:recv",
                                        kAnyRank, tag, tensors[0], options_->timeout);
-  messages_.receive(work);
+  messages_->receive(work);
   return begun(work);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -31,7 +32,7 @@ class Backend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
   void setTimeout(Milliseconds timeout) override { options_->timeout = timeout; }
   bool supportsCoalescing() const override { return true; }
-  void startCoalescing() override { coalesced_.emplace(); }
+  void startCoalescing() override;
   WorkPtr endCoalescing() override;
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return n_started_; }
@@ -81,7 +82,7 @@ class Backend final : public c10d::Backend {
     Milliseconds timeout;
     Tensors outputs;
   };
-  using Body = std::function<void(Lane&)>;
+  using Body = HostWork::Body;
   // `tensors` are all that the call uses; none: it is of the host.
   WorkPtr start(Call call, const Tensors& tensors, Body body);
   WorkPtr start_on_host(Call call, Body body);
@@ -97,11 +98,11 @@ class Backend final : public c10d::Backend {
   Tensors blocks_of(const at::Tensor& tensor, const char* argument) const;
 
   std::shared_ptr<Group> group_;
-  HostLane lane_;  // used by whoever runs the queue
   Streams streams_;
   std::shared_ptr<Queue> queue_;
-  Messages messages_;
+  std::shared_ptr<Messages> messages_;
   c10::intrusive_ptr<Options> options_;
+  std::mutex begun_;  // of what follows: callbacks start operations too
   std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
   std::uint64_t n_started_ = 0;
 };
