@@ -14,6 +14,7 @@
 
 #include "collectives.hpp"
 #include "messages.hpp"
+#include "plans.hpp"
 #include "stream_lane.hpp"
 #include "work.hpp"
 
@@ -21,7 +22,7 @@ namespace meshmem::pytorch {
 
 class Backend final : public c10d::Backend {
  public:
-  using Tensors = std::vector<at::Tensor>;
+  using Tensors = pytorch::Tensors;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
   Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name,
@@ -90,12 +91,8 @@ class Backend final : public c10d::Backend {
   void stop();
   std::size_t greatest_of_all(std::size_t value);
   WorkPtr start_exchange(Call call, const Tensors& tensors, Exchange plan);
-  Exchange all_gather_plan(const Tensors& outputs, const at::Tensor& input) const;
   WorkPtr all_reduce_each(Call call, const Tensors& tensors, const c10d::ReduceOp& op);
   void require_peer(int peer, const char* argument) const;
-  void require_root(std::int64_t root) const;
-  void require_count(const Tensors& tensors, const char* argument) const;
-  Tensors blocks_of(const at::Tensor& tensor, const char* argument) const;
 
   std::shared_ptr<Group> group_;
   Streams streams_;
