@@ -2,9 +2,7 @@
 """How process groups start: ranks are PEs of the job, and a group is a team of them."""
 from __future__ import annotations
 
-import atexit
 import datetime
-import os
 import socket
 import typing
 from collections.abc import Iterator
@@ -16,9 +14,6 @@ import torch.distributed as dist
 import meshmem
 
 from . import _c
-
-atexit.register(_c.leave_python)
-os.register_at_fork(after_in_child=lambda: atexit.unregister(_c.leave_python))
 
 
 def _start_job(store: typing.Any, rank: int, size: int) -> None:
