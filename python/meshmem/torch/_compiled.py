@@ -103,7 +103,9 @@ def write_units(build: pathlib.Path) -> list[str]:
     units = []
     for part, lines in parts.items():
         unit = build / f"{part}.cpp"
-        unit.write_text("".join(lines), encoding="utf-8")
+        text = "".join(lines)
+        if not unit.exists() or unit.read_text(encoding="utf-8") != text:
+            unit.write_text(text, encoding="utf-8")
         units.append(str(unit))
     return units
 
