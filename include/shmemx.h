@@ -70,8 +70,8 @@ int shmemx_init_mpi_comm(const void* communicator);
 /* ---- A new team of `npes` PEs of the world, in the order of `pes`. A collective of these PEs
  * alone: the others take no part. Each gives the same list, which has the caller and no PE twice.
  * Returns 0, or nonzero on all these PEs with SHMEM_TEAM_INVALID in *new_team: if a PE has no slot
- * for another team, or if the job has used more different lists than it has room for (512 together
- * with active sets). shmem_team_destroy ends the team. */
+ * for another team, or if the job has used more different lists than it has room for (512 of two or
+ * more PEs, together with active sets). shmem_team_destroy ends the team. */
 int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
 
 /* From now on the team's broadcasts, fcollects, alltoalls, reductions and reduce-scatters on

@@ -28,7 +28,7 @@ int find_slot(std::uint64_t name, const Enter& enter) {
 
 }  // namespace
 
-// Sets of one PE communicate with nobody, so they share a name, and with it a slot.
+// Sets and lists of one PE communicate with nobody, so they share a name, and with it a slot.
 std::uint64_t name_of(const ActiveSet& set) {
   if (set.size == 1) return 1;
   return static_cast<std::uint64_t>(set.start) << 37 |
@@ -36,6 +36,7 @@ std::uint64_t name_of(const ActiveSet& set) {
 }
 
 std::uint64_t name_of(const std::vector<int>& pes) {
+  if (pes.size() == 1) return name_of(ActiveSet{pes[0], 0, 1});
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, of words
   for (const int pe : pes) hash = (hash ^ static_cast<std::uint64_t>(pe)) * 0x100000001b3u;
   return hash | kIsList;

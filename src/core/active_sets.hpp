@@ -39,7 +39,7 @@ struct ActiveSet {
 
 // The names under which sets and other lists of PEs have their slots. Never 0.
 std::uint64_t name_of(const ActiveSet& set);
-// Of any list: a hash, which no set has.
+// Of any other list: a hash, which no set has.
 std::uint64_t name_of(const std::vector<int>& pes);
 
 // In the control segment of PE 0. All bytes zero: no set has a slot yet.

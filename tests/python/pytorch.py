@@ -7,9 +7,10 @@ pytorch.py PROJECT_FOLDER BUILD_FOLDER CXX
 
 MESHMEM_TORCH_PYTHON names a Python that has PyTorch; without it those of the tests and of the
 system are tried. Ends with 77 and a reason if none has it. The compiled part stays in the build
-folder, since it takes a minute to make.
+folder, since it takes a minute to make, and is made again only if a source has changed.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -36,7 +37,15 @@ def find_python():
     make_site.skip("no Python with PyTorch (MESHMEM_TORCH_PYTHON): " + "; ".join(reasons))
 
 
+def keep_times(copies, originals):
+    """Ninja compiles again what is newer than its result, and pip gives each file a new time."""
+    for copy in copies.rglob("*.*"):
+        shutil.copystat(originals / copy.relative_to(copies), copy)
+
+
 def compile_part():
+    keep_times(core.PACKAGE / "meshmem/torch/src", core.PROJECT / "python/torch/src")
+    keep_times(core.PACKAGE / "meshmem/include", core.PROJECT / "include")
     kept = core.FOLDER / "torch_compiled"
     kept.mkdir(exist_ok=True)
     (core.PACKAGE / "meshmem/torch/compiled").symlink_to(kept)

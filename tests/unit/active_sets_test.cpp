@@ -67,6 +67,14 @@ TEST(ActiveSetList, TakesAllSetsOfOnePeForOne) {
   EXPECT_NE(list->slot_of({0, 0, 2}), slot);
 }
 
+TEST(ActiveSetList, TakesAllListsOfOnePeForSuchASet) {
+  auto list = std::make_unique<ActiveSetList>();
+  const int slot = list->slot_of({0, 0, 1});
+  EXPECT_EQ(list->slot_of(name_of(std::vector{0})), slot);
+  EXPECT_EQ(list->slot_of(name_of(std::vector{7})), slot);
+  EXPECT_NE(list->slot_of(name_of(std::vector{0, 7})), slot);
+}
+
 TEST(ActiveSetList, TellsAllWhoAskAtOnceTheSame) {
   constexpr std::size_t kPes = 4;
   auto list = std::make_unique<ActiveSetList>();

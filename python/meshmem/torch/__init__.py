@@ -6,6 +6,8 @@ never compiles.
 """
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 import typing
 
@@ -17,6 +19,8 @@ _torch = _compiled.require_torch()
 # `python3 -m meshmem.torch` imports the package before it compiles.
 if sys.argv[:1] != ["-m"] or sys.orig_argv[1:3] != ["-m", "meshmem.torch"]:
     _c = _compiled.load()
+    atexit.register(_c.leave_python)
+    os.register_at_fork(after_in_child=lambda: atexit.unregister(_c.leave_python))
     from ._process_group import create_backend, rendezvous_of_job
     from . import _symm_mem
     _symm_mem.register()

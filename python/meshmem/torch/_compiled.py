@@ -55,8 +55,8 @@ def file_name() -> str:
 
 def folders() -> list[pathlib.Path]:
     """Where it may be: beside the package, or in the user's cache."""
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    return [PACKAGE / "compiled", cache / "meshmem"]
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return [PACKAGE / "compiled", *([pathlib.Path(cache) / "meshmem"] if cache[0] == "/" else [])]
 
 
 def load() -> types.ModuleType:
@@ -103,7 +103,9 @@ def write_units(build: pathlib.Path) -> list[str]:
     units = []
     for part, lines in parts.items():
         unit = build / f"{part}.cpp"
-        unit.write_text("".join(lines), encoding="utf-8")
+        text = "".join(lines)
+        if not unit.exists() or unit.read_text(encoding="utf-8") != text:
+            unit.write_text(text, encoding="utf-8")
         units.append(str(unit))
     return units
 

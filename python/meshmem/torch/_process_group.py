@@ -36,7 +36,7 @@ def create_backend(options: typing.Any, backend_options: typing.Any) -> typing.A
     if not meshmem.is_initialized():
         if not is_whole:
             raise ValueError("ranks: the first group of meshmem must have all ranks in order; call "
-                             'init_process_group("meshmem"), or meshmem.init() before')
+                             'init_process_group("meshmem"), or new_group of all ranks before')
         _start_job(options.store, rank, size)
     if ranks[rank] != meshmem.my_pe() or is_whole and size != meshmem.n_pes():
         raise ValueError(f"rank: {ranks[rank]} of {size}, but this process is PE "

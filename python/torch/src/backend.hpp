@@ -6,6 +6,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -13,6 +14,7 @@
 
 #include "collectives.hpp"
 #include "messages.hpp"
+#include "plans.hpp"
 #include "stream_lane.hpp"
 #include "work.hpp"
 
@@ -20,7 +22,7 @@ namespace meshmem::pytorch {
 
 class Backend final : public c10d::Backend {
  public:
-  using Tensors = std::vector<at::Tensor>;
+  using Tensors = pytorch::Tensors;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
   Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name,
@@ -31,7 +33,7 @@ class Backend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
   void setTimeout(Milliseconds timeout) override { options_->timeout = timeout; }
   bool supportsCoalescing() const override { return true; }
-  void startCoalescing() override { coalesced_.emplace(); }
+  void startCoalescing() override;
   WorkPtr endCoalescing() override;
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return n_started_; }
@@ -81,7 +83,7 @@ class Backend final : public c10d::Backend {
     Milliseconds timeout;
     Tensors outputs;
   };
-  using Body = std::function<void(Lane&)>;
+  using Body = HostWork::Body;
   // `tensors` are all that the call uses; none: it is of the host.
   WorkPtr start(Call call, const Tensors& tensors, Body body);
   WorkPtr start_on_host(Call call, Body body);
@@ -89,19 +91,15 @@ class Backend final : public c10d::Backend {
   void stop();
   std::size_t greatest_of_all(std::size_t value);
   WorkPtr start_exchange(Call call, const Tensors& tensors, Exchange plan);
-  Exchange all_gather_plan(const Tensors& outputs, const at::Tensor& input) const;
   WorkPtr all_reduce_each(Call call, const Tensors& tensors, const c10d::ReduceOp& op);
   void require_peer(int peer, const char* argument) const;
-  void require_root(std::int64_t root) const;
-  void require_count(const Tensors& tensors, const char* argument) const;
-  Tensors blocks_of(const at::Tensor& tensor, const char* argument) const;
 
   std::shared_ptr<Group> group_;
-  HostLane lane_;  // used by whoever runs the queue
   Streams streams_;
   std::shared_ptr<Queue> queue_;
-  Messages messages_;
+  std::shared_ptr<Messages> messages_;
   c10::intrusive_ptr<Options> options_;
+  std::mutex begun_;  // of what follows: callbacks start operations too
   std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
   std::uint64_t n_started_ = 0;
 };

@@ -22,6 +22,7 @@ void register_backend(py::module& module) {
            }),
            py::arg("rank"), py::arg("pes"), py::arg("timeout"), py::arg("name"),
            py::arg("has_gpus"));
+  module.def("leave_python", &leave_python, py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace meshmem::pytorch

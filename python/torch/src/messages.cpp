@@ -10,15 +10,17 @@ namespace meshmem::pytorch {
 namespace {
 
 constexpr std::uint64_t kSlots = 2;
+constexpr std::size_t kLeastSlot = 128;
 constexpr int kPolls = 200;  // before a thread sleeps between polls
 constexpr std::chrono::microseconds kPollInterval{50};
 
 }  // namespace
 
-MessageWork::MessageWork(Messages& messages, int me, c10d::OpType type, const char* name, int peer,
-                         int tag, const at::Tensor& tensor, Milliseconds timeout)
+MessageWork::MessageWork(std::shared_ptr<Messages> messages, int me, c10d::OpType type,
+                         const char* name, int peer, int tag, const at::Tensor& tensor,
+                         Milliseconds timeout)
     : TensorWork(me, type, name, {tensor}),
-      messages_(messages),
+      messages_(std::move(messages)),
       tensor_(tensor),
       data_(span_of(tensor)),
       peer_(peer),
@@ -29,14 +31,13 @@ bool MessageWork::wait(Milliseconds timeout) {
   const Milliseconds longest = timeout == kNoTimeout ? timeout_ : timeout;
   const auto end = Clock::now() + longest;
   for (int n_idle = 0; !isCompleted();) {
-    n_idle = messages_.progress() ? 0 : n_idle + 1;
+    n_idle = messages_->progress() ? 0 : n_idle + 1;
     if (n_idle < kPolls) {
       std::this_thread::yield();
       continue;
     }
-    wait_for_other(Milliseconds(0));
-    std::this_thread::sleep_for(kPollInterval);
-    const Group& group = messages_.group();
+    wait_for_other(kPollInterval);
+    const Group& group = messages_->group();
     TORCH_CHECK_WITH(
         DistBackendError, isCompleted() || Clock::now() < end, group.text(), ": ", name_,
         peer_ == kAnyRank ? "" : c10::str(" with PE ", group.pe(peer_), " (rank ", peer_, ")"),
@@ -47,10 +48,11 @@ bool MessageWork::wait(Milliseconds timeout) {
 }
 
 Messages::Messages(std::shared_ptr<Group> group)
-    : group_(std::move(group)), area_(group_->message_area()), peers_(group_->pes.size()) {
-  const std::size_t n = peers_.size();
-  slot_bytes_ = (group_->message_bytes() - n * sizeof(Words)) / (kSlots * n) / 64 * 64;
-  TORCH_CHECK(slot_bytes_ > sizeof(ChunkHeader), "meshmem: a group of ", n, " is too large");
+    : Crew(std::move(group)), area_(group_->message_area()), peers_(group_->pes.size()) {
+  const std::size_t most = group_->message_bytes() / peers_.size();  // for each member
+  TORCH_CHECK(most >= sizeof(Words) + kSlots * kLeastSlot, "meshmem: a group of ", peers_.size(),
+              " is too large");
+  slot_bytes_ = (most - sizeof(Words)) / kSlots / 64 * 64;
 }
 
 Messages::Words* Messages::words(int rank) const { return reinterpret_cast<Words*>(area_) + rank; }
@@ -61,43 +63,81 @@ char* Messages::slot(int rank, std::uint64_t chunk) const {
 }
 
 void Messages::send(const MessageWorkPtr& work) {
+  require_no_child();
+  Works finished;
   {
     const std::lock_guard lock(mutex_);
+    require_open();
     peers_[static_cast<std::size_t>(work->peer_)].sends.push_back(work);
     ++n_pending_;
     while (send_chunk(work->peer_)) {
     }
+    if (has_work()) wake();
+    finished.swap(finished_);
   }
-  wake();
+  release(std::move(finished));
 }
 
 void Messages::receive(const MessageWorkPtr& work) {
+  require_no_child();
+  Works finished;
   {
     const std::lock_guard lock(mutex_);
-    ++n_pending_;
-    const auto found = std::find_if(unexpected_.begin(), unexpected_.end(), [&](const auto& kept) {
-      return kept->tag == work->tag_ && (work->peer_ == kAnyRank || work->peer_ == kept->from);
-    });
-    if (found == unexpected_.end()) {
-      receivers_.push_back(work);
-    } else {
-      const std::shared_ptr<Arriving> message = *found;
-      unexpected_.erase(found);
-      message->receiver = work;
-      if (message->is_whole()) finish(*message);
-    }
+    require_open();
+    find_message(work);
+    if (has_work()) wake();
+    finished.swap(finished_);
   }
-  wake();
+  release(std::move(finished));
+}
+
+void Messages::find_message(const MessageWorkPtr& work) {
+  ++n_pending_;
+  const auto found = std::find_if(unexpected_.begin(), unexpected_.end(), [&](const auto& kept) {
+    return kept->tag == work->tag_ && (work->peer_ == kAnyRank || work->peer_ == kept->from);
+  });
+  if (found == unexpected_.end()) {
+    receivers_.push_back(work);
+  } else {
+    const std::shared_ptr<Arriving> message = *found;
+    unexpected_.erase(found);
+    message->receiver = work;
+    if (message->is_whole()) deliver(*message);
+  }
 }
 
 bool Messages::progress() {
+  Works finished;
+  const bool has_moved = move_chunks(finished);
+  release(std::move(finished));
+  return has_moved;
+}
+
+Crew::Works Messages::do_some() {
+  Works finished;
+  n_idle_ = move_chunks(finished) ? 0 : n_idle_ + 1;
+  if (n_idle_ > kPolls)
+    std::this_thread::sleep_for(kPollInterval);
+  else if (n_idle_ > 0)
+    std::this_thread::yield();
+  return finished;
+}
+
+bool Messages::move_chunks(Works& finished) {
   const std::lock_guard lock(mutex_);
   bool has_moved = false;
   for (int rank = 0; rank < group_->n(); ++rank) {
     while (send_chunk(rank)) has_moved = true;
     while (take_chunk(rank)) has_moved = true;
   }
+  finished.swap(finished_);
   return has_moved;
+}
+
+void Messages::finish(const MessageWorkPtr& work, const std::exception_ptr& error) {
+  --n_pending_;
+  work->finish(error);
+  finished_.push_back(work);
 }
 
 // The slot is the one that the receiver has for this PE.
@@ -119,8 +159,7 @@ bool Messages::send_chunk(int rank) {
   if (work.n_moved_ < work.data_.bytes) return true;
   const MessageWorkPtr done = std::move(peer.sends.front());
   peer.sends.pop_front();
-  --n_pending_;
-  done->complete(nullptr);
+  finish(done, nullptr);
   return true;
 }
 
@@ -142,7 +181,7 @@ bool Messages::take_chunk(int rank) {
   shmem_signal_set(&words(group_->me)->n_taken, ++peer.n_got, group_->pe(rank));
   if (!message.is_whole()) return true;
   const std::shared_ptr<Arriving> whole = std::move(peer.arriving);
-  if (whole->receiver) finish(*whole);
+  if (whole->receiver) deliver(*whole);
   return true;
 }
 
@@ -161,7 +200,7 @@ std::shared_ptr<Messages::Arriving> Messages::begin_message(int rank, const Chun
 }
 
 // It is whole and has a receiver, whose tensor may be of another size.
-void Messages::finish(Arriving& message) {
+void Messages::deliver(Arriving& message) {
   MessageWork& work = *message.receiver;
   work.peer_ = message.from;
   std::exception_ptr error;
@@ -172,8 +211,7 @@ void Messages::finish(Arriving& message) {
   } else if (!message.kept.empty() && message.bytes > 0) {
     std::memcpy(work.data_.data, message.kept.data(), message.bytes);
   }
-  --n_pending_;
-  work.complete(error);
+  finish(message.receiver, error);
 }
 
 MessageWorkPtr Messages::find_receiver(int from, int tag) {
@@ -192,47 +230,25 @@ bool Messages::has_receiver_for(int from) const {
   });
 }
 
-void Messages::wake() {
-  const std::lock_guard lock(mutex_);
-  if (n_pending_ == 0) return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
-  more_.notify_one();
-}
-
-void Messages::serve() {
-  for (int n_idle = 0;;) {
-    {
-      std::unique_lock lock(mutex_);
-      more_.wait(lock, [this] { return ends_ || n_pending_ > 0; });
-      if (ends_) return;
-    }
-    n_idle = progress() ? 0 : n_idle + 1;
-    if (n_idle < kPolls)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(kPollInterval);
-  }
-}
-
 void Messages::stop() {
-  std::vector<MessageWorkPtr> left;
+  if (is_in_child()) return;
+  Works left;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
+    const auto error = std::make_exception_ptr(
+        std::runtime_error(group_->text() + ": the group ended before the message was done"));
     for (Peer& peer : peers_) {
-      left.insert(left.end(), peer.sends.begin(), peer.sends.end());
-      if (peer.arriving && peer.arriving->receiver) left.push_back(peer.arriving->receiver);
+      for (const MessageWorkPtr& work : peer.sends) finish(work, error);
+      if (peer.arriving && peer.arriving->receiver) finish(peer.arriving->receiver, error);
       peer = {};
     }
-    left.insert(left.end(), receivers_.begin(), receivers_.end());
+    for (const MessageWorkPtr& work : receivers_) finish(work, error);
     receivers_.clear();
-    n_pending_ = 0;
+    left.swap(finished_);
   }
-  more_.notify_all();
-  if (thread_.joinable()) thread_.join();
-  const auto error = std::make_exception_ptr(
-      std::runtime_error(group_->text() + ": the group ended before the message was done"));
-  for (const MessageWorkPtr& work : left) work->complete(error);
+  stop_threads();
+  release(std::move(left));
 }
 
 }  // namespace meshmem::pytorch

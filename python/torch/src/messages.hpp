@@ -7,8 +7,6 @@
 #pragma once
 #include <deque>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "collectives.hpp"
@@ -22,14 +20,14 @@ class Messages;
 
 class MessageWork final : public TensorWork {
  public:
-  MessageWork(Messages& messages, int me, c10d::OpType type, const char* name, int peer, int tag,
-              const at::Tensor& tensor, Milliseconds timeout);
+  MessageWork(std::shared_ptr<Messages> messages, int me, c10d::OpType type, const char* name,
+              int peer, int tag, const at::Tensor& tensor, Milliseconds timeout);
   bool wait(Milliseconds timeout = kNoTimeout) override;
   int sourceRank() const override { return peer_; }
 
  private:
   friend class Messages;
-  Messages& messages_;
+  std::shared_ptr<Messages> messages_;
   at::Tensor tensor_;
   Span data_;
   std::size_t n_moved_ = 0;
@@ -39,7 +37,7 @@ class MessageWork final : public TensorWork {
 };
 using MessageWorkPtr = c10::intrusive_ptr<MessageWork>;
 
-class Messages {
+class Messages final : public Crew {
  public:
   explicit Messages(std::shared_ptr<Group> group);
   void stop();  // fails what is not done
@@ -48,7 +46,6 @@ class Messages {
   void receive(const MessageWorkPtr& work);
   // Moves what can be moved; true if anything was. The caller need not have a lock.
   bool progress();
-  const Group& group() const { return *group_; }
 
  private:
   // Of the stage, for each other member.
@@ -81,24 +78,23 @@ class Messages {
   bool send_chunk(int rank);
   bool take_chunk(int rank);
   std::shared_ptr<Arriving> begin_message(int rank, const ChunkHeader& header);
-  void finish(Arriving& message);
+  void find_message(const MessageWorkPtr& work);
+  void deliver(Arriving& message);
   MessageWorkPtr find_receiver(int from, int tag);
   bool has_receiver_for(int from) const;
-  bool has_work() const;
-  void wake();
-  void serve();
+  void finish(const MessageWorkPtr& work, const std::exception_ptr& error);
+  bool move_chunks(Works& finished);
+  bool has_work() const override { return n_pending_ > 0; }
+  Works do_some() override;
 
-  std::shared_ptr<Group> group_;
   char* area_;
   std::size_t slot_bytes_;
-  std::mutex mutex_;  // of what follows
-  std::condition_variable more_;
+  int n_idle_ = 0;  // polls of the threads that moved nothing
   std::vector<Peer> peers_;
   std::deque<MessageWorkPtr> receivers_;              // that no message was found for yet
   std::deque<std::shared_ptr<Arriving>> unexpected_;  // without a receiver
   std::size_t n_pending_ = 0;
-  bool ends_ = false;
-  std::thread thread_;
+  Works finished_;  // to be released
 };
 
 }  // namespace meshmem::pytorch

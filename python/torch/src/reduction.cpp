@@ -40,9 +40,11 @@ void fill_logic(Reduction& found, Op op) {
   }
 }
 
+// A factor of integers would lose its fraction.
 template <class T>
 void fill(Reduction& found, Op op) {
-  if (op == Op::SUM || op == Op::PREMUL_SUM) MESHMEM_OF_OP(shmem, sum);
+  if (op == Op::SUM) MESHMEM_OF_OP(shmem, sum);
+  if (op == Op::PREMUL_SUM && !std::is_integral_v<T>) MESHMEM_OF_OP(shmem, sum);
   if (op == Op::AVG) MESHMEM_OF_OP(shmemx, avg);
   if (op == Op::PRODUCT) MESHMEM_OF_OP(shmem, prod);
   if (op == Op::MIN) MESHMEM_OF_OP(shmem, min);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <future>
 #include <string>
 
 namespace meshmem::pytorch {
@@ -16,6 +17,7 @@ namespace {
 constexpr Milliseconds kWatchInterval{200};
 // How long a thread waits for the one that runs the queue before it looks whether that has stopped.
 constexpr Milliseconds kNap{1};
+constexpr Milliseconds kLongestAnswer{2000};  // of other members, before the job ends
 
 class Watchdog {
  public:
@@ -47,55 +49,35 @@ Watchdog& watchdog() {
   return instance;
 }
 
+// The members that have begun fewer operations than this one. Asks those on other machines, which
+// may not answer.
+std::string late_members(const Group& group, std::uint64_t mine) {
+  std::string late;
+  for (int rank = 0; rank < group.n(); ++rank) {
+    if (shmem_uint64_g(&group.control().n_started, group.pe(rank)) >= mine) continue;
+    late += late.empty() ? "" : ", ";
+    late += "PE " + std::to_string(group.pe(rank)) + " (rank " + std::to_string(rank) + ")";
+  }
+  return late.empty() ? "members that have begun it too" : late;
+}
+
 }  // namespace
 
-c10::intrusive_ptr<c10::ivalue::Future> TensorWork::getFuture() {
-  const std::lock_guard lock(mutex_);
-  if (future_) return future_;
-  future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-  if (completed_ && exception_)
-    future_->setError(exception_);
-  else if (completed_)
-    future_->markCompleted(outputs_);
-  return future_;
-}
-
-void TensorWork::complete(const std::exception_ptr& error) {
-  finish(error);
-  c10::intrusive_ptr<c10::ivalue::Future> future;
-  {
-    const std::lock_guard lock(mutex_);
-    future = future_;
-  }
-  if (!future || future->completed()) return;
-  if (error)
-    future->setError(error);
-  else
-    future->markCompleted(outputs_);
-}
-
-bool TensorWork::wait_for_other(Milliseconds time) {
-  std::unique_lock lock(mutex_);
-  return cv_.wait_for(lock, time, [this] { return completed_; });
-}
-
 HostWork::HostWork(std::shared_ptr<Queue> queue, c10d::OpType type, const char* name,
-                   Milliseconds timeout, std::vector<at::Tensor> outputs,
-                   std::function<void()> body)
+                   Milliseconds timeout, std::vector<at::Tensor> outputs, Body body)
     : TensorWork(queue->group().me, type, name, std::move(outputs)),
       queue_(std::move(queue)),
       timeout_(timeout),
       body_(std::move(body)) {}
 
-void HostWork::run() {
+void HostWork::run(Lane& lane) {
   std::exception_ptr error;
   try {
-    body_();
+    body_(lane);
   } catch (...) {
     error = std::current_exception();
   }
-  body_ = nullptr;  // the tensors
-  complete(error);
+  finish(error);
 }
 
 bool HostWork::wait(Milliseconds timeout) {
@@ -106,34 +88,28 @@ bool HostWork::wait(Milliseconds timeout) {
   return true;
 }
 
-Queue::Queue(std::shared_ptr<Group> group) : group_(std::move(group)) {}
-
 void Queue::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  more_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  if (is_in_child()) return;
+  stop_threads();
+  drain();  // another thread may run an operation that it waits for
 }
 
 void Queue::submit(const c10::intrusive_ptr<HostWork>& work, bool now) {
+  require_no_child();
   {
     const std::lock_guard lock(mutex_);
+    require_open();
     waiting_.push_back(work);
-    if (!now && !thread_.joinable()) thread_ = std::thread([this] { serve(); });
+    if (!now) wake();
   }
-  if (now)
-    help(*work, kNoTimeout);
-  else
-    more_.notify_one();
+  if (now) help(*work, kNoTimeout);
 }
 
-bool Queue::run_next() {
+Crew::Works Queue::do_some() {
   c10::intrusive_ptr<HostWork> work;
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.empty()) return false;
+    if (waiting_.empty()) return {};
     work = std::move(waiting_.front());
     waiting_.pop_front();
     running_name_ = work->name_;
@@ -141,46 +117,42 @@ bool Queue::run_next() {
     running_timeout_ = work->timeout_;
   }
   ++group_->control().n_started;
-  work->run();
+  work->run(lane_);
   const std::lock_guard lock(mutex_);
   running_name_ = nullptr;
+  return {work};
+}
+
+bool Queue::try_help(HostWork& work) {
+  Works finished;
+  {
+    const std::unique_lock running(running_, std::try_to_lock);
+    if (!running) return false;
+    if (!work.isCompleted()) finished = do_some();
+  }
+  release(std::move(finished));
   return true;
 }
 
 bool Queue::help(HostWork& work, Milliseconds timeout) {
   const auto end = Clock::now() + timeout;
   while (!work.isCompleted()) {
-    if (std::unique_lock running(running_, std::try_to_lock); running) {
-      if (!work.isCompleted()) run_next();
-      continue;
-    }
     // The other thread may leave this operation to this thread.
-    if (!work.wait_for_other(kNap) && timeout != kNoTimeout && Clock::now() > end) return false;
+    if (!try_help(work) && !work.wait_for_other(kNap) && timeout != kNoTimeout &&
+        Clock::now() > end)
+      return false;
   }
   return true;
 }
 
 void Queue::drain() {
-  const std::lock_guard running(running_);
-  while (run_next()) {
+  while (work_once()) {
   }
 }
 
 bool Queue::is_idle() {
   const std::lock_guard lock(mutex_);
   return waiting_.empty() && !running_name_;
-}
-
-void Queue::serve() {
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      more_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-      if (ends_ && waiting_.empty()) return;
-    }
-    const std::lock_guard running(running_);
-    run_next();
-  }
 }
 
 void Queue::check_time() {
@@ -190,20 +162,16 @@ void Queue::check_time() {
   if (waited > running_timeout_) end_job(running_name_, waited);
 }
 
-// Names the members that have begun fewer operations than this one.
 void Queue::end_job(const char* name, Milliseconds waited) {
   const std::uint64_t mine = group_->control().n_started;
-  std::string late;
-  for (int rank = 0; rank < group_->n(); ++rank) {
-    const std::uint64_t theirs = shmem_uint64_g(&group_->control().n_started, group_->pe(rank));
-    if (theirs >= mine) continue;
-    late += late.empty() ? "" : ", ";
-    late += "PE " + std::to_string(group_->pe(rank)) + " (rank " + std::to_string(rank) + ")";
-  }
-  if (late.empty()) late = "members that have begun it too";
+  std::packaged_task<std::string()> ask([this, mine] { return late_members(*group_, mine); });
+  auto late = ask.get_future();
+  std::thread(std::move(ask)).detach();
+  const bool is_answered = late.wait_for(kLongestAnswer) == std::future_status::ready;
   std::fprintf(stderr, "%s: operation %llu, %s, has waited %.1f s for %s; this ends the job\n",
                group_->text().c_str(), static_cast<unsigned long long>(mine), name,
-               static_cast<double>(waited.count()) / 1000, late.c_str());
+               static_cast<double>(waited.count()) / 1000,
+               is_answered ? late.get().c_str() : "members that do not answer");
   shmem_global_exit(1);
 }
 

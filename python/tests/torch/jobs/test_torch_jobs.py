@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs that use PyTorch start and end. Each test runs jobs of its own: pytest runs without a
-launcher, and takes oshrun from the package."""
+"""How jobs that use PyTorch start and end. pytest runs without a launcher, and takes oshrun from
+the package. Each start of PyTorch takes seconds, so several tests look at the lines of one job."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,8 +12,11 @@ import pytest
 from meshmem.run import find_oshrun
 
 START = """
-import datetime, os, sys, time, torch, torch.distributed as dist
+import datetime, os, signal, sys, time, torch, torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
 torch.set_num_threads(1)
+def say(*words):
+    print(*words, flush=True)
 def all_reduce():
     tensor = torch.ones(3)
     dist.all_reduce(tensor)
@@ -26,44 +30,87 @@ def run(words, **variables):
                           timeout=100, env=environment)
 
 
-def job(n, program, **variables):
-    return run([find_oshrun(), "-n", n, sys.executable, "-c", START + textwrap.dedent(program)],
-               **variables)
+def job(n, program, *options, **variables):
+    return run([find_oshrun(), *options, "-n", n, sys.executable, "-c",
+                START + textwrap.dedent(program)], **variables)
 
 
-def test_a_launcher_of_meshmem_is_enough():
-    result = job(3, """
-        dist.init_process_group("meshmem")
-        print(dist.get_rank() in range(3), all_reduce(), dist.get_backend())
-    """)
-    assert (result.returncode, result.stdout) == (0, "True 3 meshmem\n" * 3), result
-
-
-def test_init_of_meshmem_before_and_after():
-    result = job(2, """
+@pytest.fixture(scope="module")
+def two_ranks():
+    """A job that ends well."""
+    return job(2, """
         import meshmem
         meshmem.init()
         dist.init_process_group("cpu:meshmem")
         array = meshmem.full(1, meshmem.my_pe())
-        print(all_reduce(), array.g(1 - meshmem.my_pe()) == 1 - dist.get_rank())
+        say("after init", all_reduce(), array.g(1 - meshmem.my_pe()) == 1 - dist.get_rank())
+
+        dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()
+        loader = DataLoader(TensorDataset(torch.arange(20)), 4, num_workers=1)
+        n_loaded = sum(len(batch) for batch, in loader)
+        child = os.fork()
+        if child == 0:
+            try:
+                all_reduce()
+            except RuntimeError as error:
+                sys.exit("a child of fork is no rank" not in str(error))
+            sys.exit(2)
+        say("children", n_loaded, os.waitpid(child, 0)[1], all_reduce())
+
+        for _ in range(10):
+            dist.all_reduce(torch.ones(1000), async_op=True)
+        work = dist.irecv(torch.ones(3), 1 - dist.get_rank())
+        dist.destroy_process_group()
+        dist.init_process_group("meshmem")
+        say("again", all_reduce())
         dist.destroy_process_group()
         array.free()
         meshmem.finalize()
+        say("finalized")
     """)
-    assert (result.returncode, result.stdout) == (0, "2 True\n" * 2), result
+
+
+def assert_said(result, *lines):
+    """By each of the two ranks."""
+    assert result.returncode == 0, result
+    said = result.stdout.splitlines()
+    assert [said.count(line) for line in lines] == [2] * len(lines), result
+
+
+def test_init_of_meshmem_before_and_after(two_ranks):
+    assert_said(two_ranks, "after init 2 True", "finalized")
+
+
+def test_children_of_fork(two_ranks):
+    """Workers that load data are no problem. A child that uses the group gets an exception."""
+    assert_said(two_ranks, "children 20 0 2")
+
+
+def test_a_group_may_end_with_work_that_nobody_waits_for(two_ranks):
+    assert_said(two_ranks, "again 2")
+    assert "meshmem:" not in two_ranks.stderr, two_ranks
 
 
 def test_torchrun(tmp_path):
     program = tmp_path / "prog.py"
-    program.write_text(START + 'dist.init_process_group("meshmem")\nprint(all_reduce())\n')
+    program.write_text(START + textwrap.dedent("""
+        dist.init_process_group("meshmem")
+        say(all_reduce())
+        # The program ends before these operations and a callback do.
+        for _ in range(20):
+            dist.all_reduce(torch.ones(1_000_000), async_op=True)
+        work = dist.all_reduce(torch.ones(3), async_op=True)
+        work.get_future().then(lambda _: time.sleep(0.5))
+    """))
     result = run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", 2,
                   "--master-port", 0, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
                   program])
     assert (result.returncode, result.stdout.split()) in ((0, ["2", "2"]), (0, ["22"])), result
 
 
-def test_ranks_differ_from_pes():
-    result = job(2, """
+@pytest.fixture(scope="module")
+def aborted():
+    return job(2, """
         import meshmem
         meshmem.init()
         rank = 1 - meshmem.my_pe()
@@ -71,72 +118,97 @@ def test_ranks_differ_from_pes():
         try:
             dist.init_process_group("meshmem", store=store, rank=rank, world_size=2)
         except ValueError as error:
-            print(error)
-    """, PORT="29871")
-    assert result.returncode == 0, result
-    assert sorted(result.stdout.splitlines())[0].startswith(
-        "rank: 0 of 2, but this process is PE 1 of 2"), result
-
-
-def test_a_rank_that_hangs_is_named():
-    result = job(3, """
-        dist.init_process_group("meshmem", timeout=datetime.timedelta(seconds=1))
-        all_reduce()
-        if dist.get_rank() == 1:
-            time.sleep(60)
-        all_reduce()
-    """)
-    assert result.returncode, result
-    assert "operation 2, meshmem:all_reduce, has waited 1." in result.stderr, result
-    assert "for PE 1 (rank 1); this ends the job" in result.stderr, result
-
-
-def test_an_abort_names_the_group():
-    result = job(2, """
-        dist.init_process_group("meshmem")
+            say(error)
+        dist.init_process_group("meshmem", store=store, rank=1 - rank, world_size=2)
         if dist.get_rank() == 0:
             dist.all_reduce(torch.ones(3), async_op=True)
             time.sleep(0.5)
             dist.group.WORLD._get_backend(torch.device("cpu")).abort()
         time.sleep(60)
+    """, PORT="29871")
+
+
+def test_ranks_differ_from_pes(aborted):
+    assert sorted(aborted.stdout.splitlines())[0].startswith(
+        "rank: 0 of 2, but this process is PE 1 of 2"), aborted
+
+
+def test_an_abort_names_the_group(aborted):
+    assert aborted.returncode, aborted
+    assert "PE 0 (rank 0): the program aborts the group" in aborted.stderr, aborted
+
+
+def assert_ends(result, whom):
+    """A line of the watchdog says for whom a rank has waited."""
+    assert result.returncode, result
+    assert re.search(r"\): operation 1, meshmem:all_reduce, has waited \d+\.\d s for "
+                     rf"{whom}; this ends the job", result.stderr), result
+
+
+@pytest.fixture(scope="module")
+def hanging():
+    return job(3, """
+        dist.init_process_group("meshmem")
+        say(dist.get_rank() in range(3), all_reduce(), dist.get_backend())
+        group = dist.new_group(timeout=datetime.timedelta(seconds=1))
+        dist.barrier()
+        if dist.get_rank() == 1:
+            time.sleep(60)
+        dist.all_reduce(torch.ones(3), group=group)
     """)
-    assert result.returncode and "PE 0 (rank 0): the program aborts the group" in result.stderr
 
 
-def test_a_group_may_end_with_work_that_nobody_waits_for():
+def test_a_launcher_of_meshmem_is_enough(hanging):
+    assert hanging.stdout == "True 3 meshmem\n" * 3, hanging
+
+
+def test_a_rank_that_hangs_is_named(hanging):
+    assert_ends(hanging, r"PE 1 \(rank 1\)")
+
+
+def test_a_rank_that_does_not_answer_ends_the_job():
     result = job(2, """
         dist.init_process_group("meshmem")
-        for _ in range(10):
-            dist.all_reduce(torch.ones(1000), async_op=True)
-        work = dist.irecv(torch.ones(3), 1 - dist.get_rank())
-        dist.destroy_process_group()
-    """)
-    assert (result.returncode, result.stderr) == (0, ""), result
+        group = dist.new_group(timeout=datetime.timedelta(seconds=1))
+        dist.barrier()
+        if dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        dist.all_reduce(torch.ones(3), group=group)
+    """, "--fake-nodes", 2, MESHMEM_TIMEOUT="0")
+    assert_ends(result, "members that do not answer")
 
 
-MISSING = "import sys\nsys.modules['torch'] = None\n"
-
-
-@pytest.mark.parametrize("program,text", [
-    (MISSING + "import meshmem; print(meshmem.name()); import meshmem.torch",
-     "meshmem.torch: PyTorch is missing"),
-    ("import torch; torch.__version__ = '2.3.0'; import meshmem.torch",
-     "meshmem.torch: torch 2.3.0 is too old; install 2.11 or later"),
-    ("import torch; torch.__version__ = '2.99.0'; import meshmem.torch",
-     "meshmem.torch: nothing is compiled for torch 2.99.0 and this meshmem; run "
-     "`python3 -m meshmem.torch` once"),
-])
-def test_another_torch_or_none(program, text):
-    result = run([sys.executable, "-c", program])
+def test_no_torch():
+    result = run([sys.executable, "-c", "import sys; sys.modules['torch'] = None\n"
+                  "import meshmem; print(meshmem.name()); import meshmem.torch"])
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1].startswith(f"ImportError: {text}"), result
+    assert result.stderr.splitlines()[-1].startswith(
+        "ImportError: meshmem.torch: PyTorch is missing"), result
 
 
-def test_nothing_is_loaded_until_it_is_asked_for():
-    result = run([sys.executable, "-c",
-                  "import sys, torch; print('meshmem' in sys.modules, "
-                  "torch.distributed.Backend.MESHMEM)"])
-    assert (result.returncode, result.stdout) == (0, "False meshmem\n"), result
+@pytest.fixture(scope="module")
+def alone():
+    """A process that asks for the package late, and as other versions of PyTorch."""
+    return run([sys.executable, "-c", textwrap.dedent("""
+        import sys, torch
+        print("meshmem" in sys.modules, torch.distributed.Backend.MESHMEM)
+        for torch.__version__ in ("2.3.0", "2.99.0"):
+            try:
+                import meshmem.torch
+            except ImportError as error:
+                print(error)
+    """)])
+
+
+def test_nothing_is_loaded_until_it_is_asked_for(alone):
+    assert alone.returncode == 0 and alone.stdout.splitlines()[0] == "False meshmem", alone
+
+
+def test_another_torch(alone):
+    assert alone.stdout.splitlines()[1:] == [
+        "meshmem.torch: torch 2.3.0 is too old; install 2.11 or later",
+        "meshmem.torch: nothing is compiled for torch 2.99.0 and this meshmem; run "
+        "`python3 -m meshmem.torch` once"], alone
 
 
 def test_the_example(tmp_path):

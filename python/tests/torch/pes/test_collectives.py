@@ -181,6 +181,24 @@ def test_asynchronous_operations_keep_their_order(me, n):
     assert future.wait()[0] == 2 * float(n) ** 7
 
 
+def test_a_callback_may_use_its_group(me, n):
+    def again(future):
+        tensor = future.value()[0]
+        dist.all_reduce(tensor)
+        inner = dist.all_reduce(tensor, async_op=True).get_future()
+        return inner.then(lambda f: f.value()[0]).wait()
+
+    tensor = torch.ones(3)
+    future = dist.all_reduce(tensor, async_op=True).get_future().then(again).then(again_of_one)
+    assert future.wait().tolist() == [float(n) ** 4] * 3
+
+
+def again_of_one(future):
+    tensor = future.value()
+    dist.all_reduce(tensor, async_op=True).wait()
+    return tensor
+
+
 def test_an_asynchronous_operation_does_not_wait_for_others(me, n):
     tensor = torch.ones(3)
     store = dist.distributed_c10d._get_default_store()

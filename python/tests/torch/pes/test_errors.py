@@ -23,10 +23,14 @@ def all_reduce_works(n):
      "op: ReduceOp.AVG does not reduce tensors of Bool"),
     (lambda n: dist.all_reduce(torch.zeros(3, dtype=torch.float8_e4m3fn), dist.ReduceOp.BXOR),
      TypeError, "op: ReduceOp.BXOR does not reduce tensors of Float8_e4m3fn"),
+    (lambda n: dist.all_reduce(torch.zeros(3, dtype=torch.int64), dist._make_nccl_premul_sum(0.5)),
+     TypeError, "op: ReduceOp.PREMUL_SUM does not reduce tensors of Long"),
     (lambda n: dist.all_gather([torch.zeros(3)] * (n + 1), torch.zeros(3)), ValueError,
      "tensor_list: "),
     (lambda n: dist.all_gather([torch.zeros(3)] * n, torch.zeros(2)), ValueError,
      "tensor: 2 elements, but 3 are needed"),
+    (lambda n: dist.all_gather_coalesced([[torch.zeros(3)]] * n, [torch.zeros(3)] * 2), ValueError,
+     "output_tensor_lists: 1 tensors, but 2 inputs"),
     (lambda n: dist.all_gather_into_tensor(torch.zeros(3 * n + 1), torch.zeros(3)), ValueError,
      "output_tensor: "),
     (lambda n: dist.all_gather_into_tensor(torch.zeros(3 * n, dtype=torch.int64), torch.zeros(3)),
@@ -69,3 +73,16 @@ def test_a_wait_has_a_timeout(me, n):
 def test_options_are_refused(n):
     with pytest.raises(TypeError, match="^pg_options: "):
         dist.new_group(pg_options=dist.ProcessGroupGloo._Options())
+
+
+def test_a_group_that_has_ended(me, n):
+    group = dist.new_group()
+    work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+    group._get_backend(torch.device("cpu")).shutdown()
+    assert work.is_completed()
+    with pytest.raises(RuntimeError, match=r"\(rank \d\): the group has ended"):
+        dist.all_reduce(torch.ones(3), group=group, async_op=True)
+    if n > 1:
+        with pytest.raises(RuntimeError, match="the group has ended"):
+            dist.irecv(torch.ones(3), (me + 1) % n, group=group)
+    dist.destroy_process_group(group)

@@ -57,6 +57,14 @@ def test_many_one_after_another(me, n):
         dist.destroy_process_group(group)
 
 
+def test_ended_by_a_callback(me, n):
+    group = dist.new_group()
+    future = dist.all_reduce(torch.ones(3), group=group, async_op=True).get_future()
+    future.then(lambda _: dist.destroy_process_group(group)).wait()
+    del group
+    dist.barrier()
+
+
 def test_messages_count_in_ranks_of_the_world(me, n):
     if n < 2:
         return

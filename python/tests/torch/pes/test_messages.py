@@ -85,3 +85,24 @@ def test_objects_and_mixtures(me, n):
     sender.wait()
     receiver.wait()
     assert tensor[-1] == left and total[0] == n * n
+
+
+def test_a_callback_may_send_and_receive(me, n):
+    """A number goes around twice. Each rank passes it on in a callback, and waits for it again."""
+    if n == 1:
+        return
+    right, left = (me + 1) % n, (me - 1) % n
+
+    def pass_on(future):
+        last = torch.zeros(1)
+        second = dist.irecv(last, left).get_future()
+        dist.isend(future.value()[0] + 1, right).get_future().wait()
+        second.wait()
+        if me:
+            dist.send(last + 1, right)
+        return last
+
+    done = dist.irecv(torch.zeros(1), left).get_future().then(pass_on)
+    if me == 0:
+        dist.send(torch.ones(1), right)
+    assert done.wait().item() == (n + me if me else 2 * n)

@@ -72,6 +72,21 @@ def test_ddp_with_a_hook(me, n):
         assert torch.equal(theirs, parameter)
 
 
+def test_power_sgd(me, n):
+    """Its callbacks start reductions and wait for them."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+    model = nn.parallel.DistributedDataParallel(transformer())
+    state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2,
+                                        min_compression_rate=0.5)
+    model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    train(model, me, steps=5)
+    assert state.iter > 2
+    for parameter in model.parameters():
+        theirs = parameter.detach().clone()
+        dist.broadcast(theirs, 0)
+        assert torch.equal(theirs, parameter)
+
+
 def test_fsdp2(me, n):
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
     from torch.distributed.fsdp import fully_shard
