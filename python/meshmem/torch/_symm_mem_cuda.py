@@ -6,9 +6,11 @@ CUDA, so the tests run it on CPU tensors by Triton's interpreter.
 """
 from __future__ import annotations
 
+import contextlib
 import importlib
 import typing
 import warnings
+from collections.abc import Iterator
 
 import torch
 from torch.distributed import _symmetric_memory
@@ -35,6 +37,23 @@ def _check(condition: bool, text: str) -> None:
         raise ValueError(text)
 
 
+def _check_apart(out: torch.Tensor, name: str, input: torch.Tensor, input_name: str) -> None:
+    begins, sizes = zip(*((tensor.data_ptr(), tensor.nbytes) for tensor in (out, input)))
+    _check(begins[0] + sizes[0] <= begins[1] or begins[1] + sizes[1] <= begins[0],
+           f"{name}: it overlaps {input_name}, which other ranks read")
+
+
+@contextlib.contextmanager
+def _between_barriers(hdl: typing.Any) -> Iterator[None]:
+    """All inputs are complete, and no rank changes one while another reads it. A rank that raises
+    an exception passes the second barrier too, so the others do not wait for it."""
+    hdl.barrier(CHANNEL)
+    try:
+        yield
+    finally:
+        hdl.barrier(CHANNEL)
+
+
 def _place(hdl: typing.Any, tensor: torch.Tensor) -> int:
     return tensor.data_ptr() - int(hdl.buffer_ptrs[hdl.rank])
 
@@ -42,8 +61,10 @@ def _place(hdl: typing.Any, tensor: torch.Tensor) -> int:
 def _remote(hdl: typing.Any, tensor: torch.Tensor, rank: int) -> torch.Tensor:
     """The same part of another rank's memory, which may have gaps."""
     _check(0 <= rank < hdl.world_size, f"peer: {rank} is not in 0..{hdl.world_size - 1}")
+    if not tensor.numel():
+        return torch.empty_like(tensor)  # torch gives it no address
     span = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride()))
-    whole = hdl.get_buffer(rank, (span if tensor.numel() else 0,), tensor.dtype,
+    whole = hdl.get_buffer(rank, (span,), tensor.dtype,
                            _place(hdl, tensor) // tensor.element_size())
     return typing.cast(torch.Tensor, whole.as_strided(tensor.shape, tensor.stride()))
 
@@ -61,11 +82,11 @@ def get(tensor: torch.Tensor, peer: int) -> None:
 
 def put_with_signal(tensor: torch.Tensor, sigpad: torch.Tensor, signal: int, peer: int) -> None:
     """The end of the copy on the stream publishes it to the store of the signal."""
-    put(tensor, peer)
     hdl = _meet(tensor, WORLD, "tensor")
     place = sigpad.data_ptr() - int(hdl.signal_pad_ptrs[hdl.rank])
-    _check(0 <= place and place % 8 == 0 and sigpad.element_size() == 8,
-           "sigpad: it is no word of 8 bytes of the signal pad of tensor")
+    _check(0 <= place <= hdl.signal_pad_size - 8 and place % 8 == 0 and sigpad.element_size() == 8,
+           "sigpad: it is not a word of 8 bytes in the signal pad of tensor")
+    put(tensor, peer)
     hdl.get_signal_pad(peer, (1,), torch.int64, place // 8).fill_(signal)
 
 
@@ -88,10 +109,9 @@ def wait_for_signal(sigpad: torch.Tensor, signal: int, peer: int) -> None:
 def broadcast(input: torch.Tensor, root: int, group_name: str) -> torch.Tensor:
     hdl = _meet(input, group_name, "input")
     source = _remote(hdl, input, root)
-    hdl.barrier(CHANNEL)
-    if root != hdl.rank:
-        input.copy_(source)
-    hdl.barrier(CHANNEL)
+    with _between_barriers(hdl):
+        if root != hdl.rank:
+            input.copy_(source)
     return input
 
 
@@ -101,11 +121,12 @@ def all_to_all(input: torch.Tensor, out: torch.Tensor, group_name: str) -> torch
     _check(input.is_contiguous() and input.numel() % n == 0, f"input: {n} ranks cannot share it")
     _check(out.is_contiguous() and out.numel() == input.numel() and out.dtype == input.dtype,
            "out: its shape or dtype is not that of input")
-    part = input.view(n, -1)[hdl.rank]
-    hdl.barrier(CHANNEL)
-    for rank in range(n):
-        out.view(n, -1)[rank].copy_(_remote(hdl, part, rank))
-    hdl.barrier(CHANNEL)
+    _check_apart(out, "out", input, "input")
+    size = input.numel() // n
+    part = input.view(n, size)[hdl.rank]
+    with _between_barriers(hdl):
+        for rank in range(n):
+            out.view(n, size)[rank].copy_(_remote(hdl, part, rank))
     return out
 
 
@@ -113,14 +134,21 @@ def multi_root_tile_reduce(in_tiles: list[torch.Tensor], out_tile: torch.Tensor,
                            group_name: str, reduce_op: str = "sum") -> None:
     _check(reduce_op == "sum", f'reduce_op: "{reduce_op}" is not supported; only sum')
     _check(len(roots) == len(in_tiles) > 0, f"roots: {len(roots)} for {len(in_tiles)} tiles")
+    _check(len(set(roots)) == len(roots), "roots: a rank is the root of two tiles")
+    for tile in in_tiles:
+        _check(tile.shape == out_tile.shape and tile.dtype == out_tile.dtype,
+               "out_tile: its shape or dtype is not that of in_tile")
     hdls = [_meet(tile, group_name, "in_tile") for tile in in_tiles]
-    hdls[0].barrier(CHANNEL)
-    for tile, hdl, root in zip(in_tiles, hdls, roots):
-        if root == hdl.rank:
-            out_tile.copy_(_remote(hdl, tile, 0))
-            for rank in range(1, hdl.world_size):
-                out_tile.add_(_remote(hdl, tile, rank))
-    hdls[0].barrier(CHANNEL)
+    n = hdls[0].world_size
+    for root in roots:
+        _check(0 <= root < n, f"root: {root} is not in 0..{n - 1}")
+    with _between_barriers(hdls[0]):
+        for tile, hdl, root in zip(in_tiles, hdls, roots):
+            if root == hdl.rank:
+                total = _remote(hdl, tile, 0).clone()  # out_tile may be in_tile
+                for rank in range(1, hdl.world_size):
+                    total.add_(_remote(hdl, tile, rank))
+                out_tile.copy_(total)
 
 
 def tile_reduce(in_tile: torch.Tensor, out_tile: torch.Tensor, root: int, group_name: str,
@@ -135,13 +163,13 @@ def tile_reduce(in_tile: torch.Tensor, out_tile: torch.Tensor, root: int, group_
 def _gather_kernel(buffers: typing.Any, place: typing.Any, out: typing.Any, ranks: typing.Any,
                    counts: typing.Any, starts: typing.Any, places: typing.Any,
                    row_words: typing.Any, WORD: tl.constexpr, BLOCK: tl.constexpr) -> None:
-    """Programs (chunk, i) copy the rows of a chunk from the rank that has it."""
-    chunk = tl.program_id(0)
-    rank = tl.load(ranks + chunk)
+    """Programs (split, i) copy the rows of a split from the rank that has it."""
+    split = tl.program_id(0)
+    rank = tl.load(ranks + split)
     buffer = tl.load(buffers.to(tl.pointer_type(tl.int64)) + rank) + place
-    source = buffer.to(tl.pointer_type(WORD)) + tl.load(starts + chunk) * row_words
-    dest = out + tl.load(places + chunk) * row_words
-    n_words = tl.load(counts + chunk) * row_words
+    source = buffer.to(tl.pointer_type(WORD)) + tl.load(starts + split) * row_words
+    dest = out + tl.load(places + split) * row_words
+    n_words = tl.load(counts + split) * row_words
     begin = tl.program_id(1).to(tl.int64) * BLOCK
     while begin < n_words:
         words = begin + tl.arange(0, BLOCK)
@@ -150,51 +178,60 @@ def _gather_kernel(buffers: typing.Any, place: typing.Any, out: typing.Any, rank
         begin += tl.num_programs(1) * BLOCK
 
 
-def _exchange(input: torch.Tensor, out: torch.Tensor, splits: torch.Tensor, result: torch.Tensor,
-              group_name: str, name: str, n_experts: int, is_rank_major_in: bool,
-              align: int) -> None:
-    """As all_to_all of symm_mem_ops.cpp. `splits` has a second row, of offsets, where the input is
-    not by rank. n_experts is 0 if the shape of splits says it."""
-    hdl, counts_hdl = _meet(input, group_name, "input"), _meet(splits, group_name, name)
-    n, me, n_chunks = hdl.world_size, hdl.rank, splits.shape[-1]
-    for tensor, what in ((input, "input"), (out, "out"), (splits, name),
-                         (result, "out_splits_offsets")):
-        _check(tensor.is_contiguous(), f"{what}: it is not contiguous")
-    _check(splits.dtype == result.dtype == torch.int64, f"{name}: its dtype is not int64")
-    _check(splits.shape == ((n_chunks,) if is_rank_major_in else (2, n_chunks))
-           and n_chunks % n == 0 and n_experts in (0, n_chunks // n),
-           f"{name}: it has shape {list(splits.shape)} in a group of {n}")
-    _check(result.shape == (2, n_chunks), f"out_splits_offsets: it has no shape [2, {n_chunks}]")
-    _check(input.dtype == out.dtype and input.shape[1:] == out.shape[1:],
-           "out: its rows are not those of input")
-    hdl.barrier(CHANNEL)
-    tables = torch.stack([_remote(counts_hdl, splits, rank) for rank in range(n)])
-    ranks = torch.arange(n, device=input.device)
+def _layout(tables: torch.Tensor, me: int, is_rank_major_in: bool, align: int) -> typing.Any:
+    """Of each split that this rank takes, in the order of the output: the rank that has it, its
+    number of rows, its first row there, and its first row here."""
+    n = len(tables)
+    ranks = torch.arange(n, device=tables.device)
     if is_rank_major_in:  # [rank, rank, expert] becomes [expert, rank]
         starts = (tables.cumsum(1) - tables).view(n, n, -1)[:, me].t()
         counts = tables.view(n, n, -1)[:, me].t()
-        ranks = ranks.expand(n_chunks // n, n)
+        ranks = ranks.expand(len(counts), n)
     else:  # [rank, expert, rank] becomes [rank, expert]
         counts, starts = (tables[:, row].view(n, -1, n)[:, :, me] for row in range(2))
-        ranks = ranks.view(n, 1).expand(n, n_chunks // n)
+        ranks = ranks.view(n, 1).expand(counts.shape)
     lengths = counts.sum(1)
     if align:
         lengths = ((lengths + align - 1) // align).clamp(min=1) * align
     places = (lengths.cumsum(0) - lengths).view(-1, 1) + counts.cumsum(1) - counts
-    is_inside = (counts >= 0) & (starts >= 0) & (starts + counts <= input.shape[0])
-    torch._assert_async((is_inside & (places + counts <= out.shape[0])).all(),
-                        f"{name}: a chunk is not in input or out")
-    result[0].copy_(counts.reshape(-1))
-    result[1].copy_(places.reshape(-1))
+    return ranks, counts, starts, places
 
+
+def _exchange(input: torch.Tensor, out: torch.Tensor, splits: torch.Tensor, result: torch.Tensor,
+              group_name: str, name: str, n_experts: int, is_rank_major_in: bool,
+              align: int) -> None:
+    """As all_to_all of symm_mem_splits.cpp. `splits` has a second row, of offsets, where the input
+    is not by rank. n_experts is 0 if the shape of splits says it."""
+    hdl, counts_hdl = _meet(input, group_name, "input"), _meet(splits, group_name, name)
+    n, n_splits = hdl.world_size, splits.shape[-1] if splits.dim() else 0
+    for tensor, what in ((input, "input"), (out, "out"), (splits, name),
+                         (result, "out_splits_offsets")):
+        _check(tensor.is_contiguous(), f"{what}: it is not contiguous")
+    _check(splits.dtype == result.dtype == torch.int64, f"{name}: its dtype is not int64")
+    _check(splits.shape == ((n_splits,) if is_rank_major_in else (2, n_splits))
+           and n_splits > 0 and n_splits % n == 0 and n_experts in (0, n_splits // n),
+           f"{name}: it has shape {list(splits.shape)} in a group of {n}")
+    _check(result.shape == (2, n_splits), f"out_splits_offsets: it has no shape [2, {n_splits}]")
+    _check(input.dtype == out.dtype and input.dim() > 0 and out.dim() > 0
+           and input.shape[1:] == out.shape[1:], "out: its rows are not those of input")
+    _check_apart(out, "out", input, "input")
+    _check_apart(result, "out_splits_offsets", splits, name)
     row_bytes = input.element_size() * int(input[0].numel()) if len(input) else 0
     addresses = row_bytes | _place(hdl, input) | out.data_ptr()
     word_bytes, word = next(found for found in WORDS if addresses % found[0] == 0)
-    _gather_kernel[(n_chunks, max(1, 128 // n_chunks))](
-        hdl.buffer_ptrs_dev, _place(hdl, input), out.view(-1).view(word),
-        *(table.reshape(-1).contiguous() for table in (ranks, counts, starts)), result[1],
-        row_bytes // word_bytes, WORD=getattr(tl, f"int{8 * word_bytes}"), BLOCK=1024)
-    hdl.barrier(CHANNEL)
+    with _between_barriers(hdl):
+        tables = torch.stack([_remote(counts_hdl, splits, rank) for rank in range(n)])
+        ranks, counts, starts, places = _layout(tables, hdl.rank, is_rank_major_in, align)
+        is_inside = ((counts > 0) & (starts >= 0) & (counts <= len(input) - starts)
+                     & (counts <= len(out) - places))
+        torch._assert_async((is_inside | (counts == 0)).all(),
+                            f"{name}: a split is not in input or out")
+        result[0].copy_(counts.reshape(-1))
+        result[1].copy_(places.reshape(-1))
+        _gather_kernel[(n_splits, max(1, 128 // n_splits))](
+            hdl.buffer_ptrs_dev, _place(hdl, input), out.view(-1).view(word),
+            *(table.reshape(-1).contiguous() for table in (ranks, counts, starts)), result[1],
+            row_bytes // word_bytes, WORD=getattr(tl, f"int{8 * word_bytes}"), BLOCK=1024)
 
 
 def all_to_all_vdev(input: torch.Tensor, out: torch.Tensor, in_splits: torch.Tensor,
@@ -231,9 +268,11 @@ def _choose(name: str, function: typing.Callable[..., typing.Any]) -> None:
     before = library.get_kernel(f"symm_mem::{name}", "CUDA")
 
     def chosen(keys: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
-        if symm_mem.get_backend("cuda") == "MESHMEM":
+        if symm_mem.get_backend("cuda") != "MESHMEM":
+            return before.call_boxed(keys, *arguments, **options)
+        tensor = next(value for value in arguments if isinstance(value, torch.Tensor))
+        with torch.cuda.device(tensor.device):
             return function(*arguments, **options)
-        return before.call_boxed(keys, *arguments, **options)
 
     _operators.impl(name, chosen, "CUDA", with_keyset=True, allow_override=True)
 

@@ -2,7 +2,7 @@
 """The host's side: symmetric memory that kernels take, and the table by which they reach the other
 PEs' parts of it.
 
-Invariant: a context's memory is one block of the symmetric heap, or of the device heap, so one
+Invariant: a context's memory is one allocation on the symmetric heap, or on the device heap, so one
 table of int64 is enough for all its tensors. PEs that ask for the same tensors in the same order
 get the same offsets.
 """
@@ -49,11 +49,11 @@ class _DeviceBytes:
 
 
 class Context:
-    """Symmetric tensors for kernels. Made by all PEs of the job, each with its team; closed by all.
+    """Symmetric tensors for kernels. All PEs of the job make it, each with its team, and close it.
 
-    Tensors are those of torch where that is installed, and otherwise have the same few methods. All
-    methods that make one are collective: they end with a barrier, so that nobody stores into a
-    tensor before it has its values.
+    Its tensors are torch's if torch is installed. Otherwise they are of a class of this package,
+    with the few methods of torch's that programs here use. A method that fills a new tensor is
+    collective: it ends with a barrier, so no PE stores into the tensor before it has its values.
     """
 
     def __init__(self, heap_size: int = 1 << 30,
@@ -64,8 +64,9 @@ class Context:
         self.me, self.n_pes = self.team.my_pe(), self.team.n_pes()
         self._used, self._size = 0, -(-heap_size // ALIGNMENT) * ALIGNMENT
         self._allocate(knobs.runtime.interpret)
-        self._addresses = [self._address_at(pe) for pe in range(self.n_pes)]
         self._broadcast = [meshmem.zeros(2, np.int64) for _ in range(2)]
+        # Only some PEs may raise an exception here, so what is collective comes before.
+        self._addresses = [self._address_at(pe) for pe in range(self.n_pes)]
         self.bases = _as_tensor(np.array(self._addresses, np.int64))
         if self._device:
             self.bases = self.bases.to(self._device)
@@ -112,6 +113,9 @@ class Context:
         self._array.free()
         for array in self._broadcast:
             array.free()
+        if not self._device:
+            from . import _interpreted
+            del _interpreted.regions[self.bases.data_ptr()]
 
     # ---- Tensors
 
@@ -119,7 +123,7 @@ class Context:
         if torch and isinstance(dtype, torch.dtype):
             return dtype
         try:
-            found = np.dtype(dtype)
+            found = np.dtype("float32" if dtype is None else dtype)
             if found.kind not in "biuf" or found.itemsize > 8:
                 raise TypeError
             return getattr(torch, found.name) if torch else found
@@ -191,10 +195,12 @@ class Context:
         """A copy of the same tensor of PE pe. It does not wait for kernels."""
         if not 0 <= pe < self.n_pes:
             raise ValueError(f"pe: {pe} is not in 0..{self.n_pes - 1}")
-        offset = tensor.data_ptr() - self._address
-        if not 0 <= offset < self._size:
+        if not tensor.is_contiguous():
+            raise ValueError("tensor: it is not contiguous")
+        n_bytes, offset = tensor.numel() * tensor.element_size(), tensor.data_ptr() - self._address
+        if n_bytes and not 0 <= offset <= self._size - n_bytes:
             raise ValueError("tensor: not symmetric, since this context has not made it")
-        n_bytes, address = tensor.numel() * tensor.element_size(), self._addresses[pe] + offset
+        address = self._addresses[pe] + (offset if n_bytes else 0)  # an empty tensor may have none
         if self._device:
             there = self._on_device(address, n_bytes).clone()
         else:
@@ -217,8 +223,10 @@ class Context:
         if not 0 <= source_rank < self.n_pes:
             raise ValueError(f"source_rank: {source_rank} is not in 0..{self.n_pes - 1}")
         dest, source = self._broadcast
-        is_float = isinstance(value, float)
-        source.local[:] = is_float, np.float64(value).view(np.int64) if is_float else int(value)
+        if self.me == source_rank:
+            value = value.item() if hasattr(value, "item") else value  # of NumPy or torch
+            is_float = isinstance(value, float)
+            source.local[:] = is_float, np.float64(value).view(np.int64) if is_float else int(value)
         self.team.broadcast(dest, source, source_rank)
         is_float, bits = dest.local.tolist()
         return float(np.int64(bits).view(np.float64)) if is_float else bits

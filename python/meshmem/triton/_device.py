@@ -138,6 +138,7 @@ def atomic_add(ptr, value, me, pe, bases, mask=None, sem: tl.constexpr = ACQ_REL
 def atomic_sub(ptr, value, me, pe, bases, mask=None, sem: tl.constexpr = ACQ_REL,
                scope: tl.constexpr = SYS):
     """Subtracts from PE pe's element."""
+    value = tl.cast(value, ptr.dtype.element_ty)  # a narrower unsigned value has no negative one
     return atomic_add(ptr, -value, me, pe, bases, mask, sem, scope)
 
 

@@ -22,15 +22,17 @@ import meshmem
 
 from ._tensor import NDArray
 
-PACKAGES = (str(pathlib.Path(__file__).parent), str(pathlib.Path(triton.__file__).parent))
+PACKAGES = tuple(str(pathlib.Path(name).parent) + os.sep for name in (__file__, triton.__file__))
 regions: dict[int, tuple[int, int, int]] = {}  # by the table's address: own memory and n_pes
 
 
 def _addresses(pointers: typing.Any, mask: typing.Any) -> NDArray:
     addresses: NDArray = np.atleast_1d(pointers.handle.data).astype(np.uint64)
+    mask = getattr(mask, "value", mask)  # of a constexpr
     if mask is None:
         return addresses.ravel()
-    is_used = np.broadcast_to(getattr(mask, "handle", mask).data, addresses.shape)
+    mask = mask.handle.data if hasattr(mask, "handle") else np.array(mask)
+    is_used = np.broadcast_to(mask, addresses.shape)
     used: NDArray = addresses[is_used.astype(bool)]
     return used.ravel()
 

@@ -47,6 +47,9 @@ class Tensor:
     def element_size(self) -> int:
         return int(self._values.itemsize)
 
+    def is_contiguous(self) -> bool:
+        return bool(self._values.flags.c_contiguous)
+
     def stride(self, dim: typing.Optional[int] = None) -> typing.Any:
         strides = tuple(n // self._values.itemsize for n in self._values.strides)
         return strides if dim is None else strides[dim]
@@ -67,10 +70,12 @@ class Tensor:
         return Tensor(self._values.reshape(shape))
 
     def __getitem__(self, key: typing.Any) -> Tensor:
-        return Tensor(np.asarray(self._values[key if key is ... else (key, ...)]))
+        key = key if isinstance(key, tuple) else (key,)
+        # With ... NumPy returns an array of the same memory for one element, too.
+        return Tensor(self._values[key if any(part is ... for part in key) else (*key, ...)])
 
     def __setitem__(self, key: typing.Any, values: typing.Any) -> None:
-        self[key].copy_(values)
+        self._values[key] = values._values if isinstance(values, Tensor) else values
 
     def __array__(self, *arguments: typing.Any, **options: typing.Any) -> NDArray:
         return np.asarray(self._values, *arguments, **options)

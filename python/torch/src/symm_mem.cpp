@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pools, blocks and the rendezvous, for all types of devices.
+// Pools, allocations and the rendezvous, for all types of devices.
 // Invariant: rendezvous is the only collective after the first allocation, and only of its group.
 #include "symm_mem.hpp"
 
@@ -16,10 +16,11 @@ namespace {
 
 std::function<void()> start;
 
-// Each rank tells the others where its block is.
+// Each rank tells the others where its allocation is, and the tensor in it.
 std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
-                           const Block& block) {
-  const Peer mine{shmem_my_pe(), block.offset(), block.bytes, block.pad_bytes};
+                           const Allocation& allocation, size_t tensor_offset) {
+  const Peer mine{shmem_my_pe(), allocation.offset(), allocation.bytes, allocation.pad_bytes,
+                  tensor_offset};
   const auto store = group->getStore();
   TORCH_CHECK(store, "rendezvous: group: process group ", group->getGroupName(), " has no store");
   const std::string prefix = "meshmem/" + group->getGroupName() + "/";
@@ -44,13 +45,14 @@ std::vector<Peer> exchange(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
     TORCH_CHECK_VALUE((peers[rank].pe == mine.pe) == (static_cast<int>(rank) == group->getRank()),
                       "rendezvous: group: ranks ", rank, " and ", group->getRank(), " are both PE ",
                       mine.pe, "; call init_process_group before symm_mem.empty");
-    TORCH_CHECK_VALUE(peers[rank].bytes == mine.bytes, "rendezvous: tensor: it has ", mine.bytes,
-                      " bytes on rank ", group->getRank(), ", but ", peers[rank].bytes,
-                      " bytes on rank ", rank);
-    TORCH_CHECK_VALUE(peers[rank].pad_bytes == mine.pad_bytes,
-                      "rendezvous: tensor: its signal pad ", "has ", mine.pad_bytes,
-                      " bytes on rank ", group->getRank(), ", but ", peers[rank].pad_bytes,
-                      " bytes on rank ", rank);
+    const auto expect_same = [&](uint64_t Peer::*number, const char* what) {
+      TORCH_CHECK_VALUE(peers[rank].*number == mine.*number, "rendezvous: tensor: ", what,
+                        mine.*number, " bytes on rank ", group->getRank(), ", but ",
+                        peers[rank].*number, " bytes on rank ", rank);
+    };
+    expect_same(&Peer::bytes, "it has ");
+    expect_same(&Peer::pad_bytes, "its signal pad has ");
+    expect_same(&Peer::tensor_offset, "its offset in its allocation is ");
   }
   return peers;
 }
@@ -128,7 +130,7 @@ void Pool::give_back(char* data, size_t bytes) {
   free_[data] = bytes;
 }
 
-Block::Block(std::shared_ptr<Pool> from, size_t n, std::optional<std::string> group)
+Allocation::Allocation(std::shared_ptr<Pool> from, size_t n, std::optional<std::string> group)
     : pool(std::move(from)),
       bytes(n),
       pad_bytes(c10d::symmetric_memory::get_signal_pad_size()),
@@ -143,7 +145,7 @@ Block::Block(std::shared_ptr<Pool> from, size_t n, std::optional<std::string> gr
   shmem_quiet();
 }
 
-Block::~Block() {
+Allocation::~Allocation() {
   if (data) pool->give_back(data, whole_bytes());
 }
 
@@ -152,64 +154,65 @@ void* Allocator::alloc(size_t size, int device, const std::optional<std::string>
   const std::lock_guard lock(mutex_);
   if (!pool_) pool_ = std::make_shared<Pool>(hints_);
   check_device(*pool_, device);
-  auto block = std::make_shared<Block>(pool_, size, group);
-  char* const data = block->data;
-  blocks_[data] = std::move(block);
+  auto allocation = std::make_shared<Allocation>(pool_, size, group);
+  char* const data = allocation->data;
+  allocations_[data] = std::move(allocation);
   return data;
 }
 
 void Allocator::free(void* ptr) {
-  std::shared_ptr<Block> block;
+  std::shared_ptr<Allocation> allocation;
   {
     const std::lock_guard lock(mutex_);
-    const auto it = blocks_.find(static_cast<char*>(ptr));
-    if (it == blocks_.end()) return;
-    block = std::move(it->second);
-    blocks_.erase(it);
+    const auto it = allocations_.find(static_cast<char*>(ptr));
+    if (it == allocations_.end()) return;
+    allocation = std::move(it->second);
+    allocations_.erase(it);
   }
   settle();
-  // The handles have the block, too. If the program has none of them, the block ends here.
-  const auto meetings = std::move(block->meetings);
+  // Its handles keep the allocation. If the program has none of them, it ends here.
+  const auto meetings = std::move(allocation->meetings);
 }
 
 size_t Allocator::get_alloc_size(void* ptr) {
-  const auto block = find(ptr);
-  TORCH_CHECK_VALUE(block, "get_alloc_size: ptr: it is not symmetric memory of meshmem");
-  return block->bytes;
+  const auto allocation = find(ptr);
+  TORCH_CHECK_VALUE(allocation, "get_alloc_size: ptr: it is not symmetric memory of meshmem");
+  return allocation->bytes;
 }
 
-std::shared_ptr<Block> Allocator::find(const void* ptr, size_t bytes) {
+std::shared_ptr<Allocation> Allocator::find(const void* ptr, size_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto* const data = static_cast<const char*>(ptr);
-  auto it = blocks_.upper_bound(const_cast<char*>(data));
-  if (it == blocks_.begin()) return nullptr;
-  const auto& block = (--it)->second;
-  return data + bytes <= block->data + block->whole_bytes() ? block : nullptr;
+  auto it = allocations_.upper_bound(const_cast<char*>(data));
+  if (it == allocations_.begin()) return nullptr;
+  const auto& allocation = (--it)->second;
+  return data + bytes <= allocation->data + allocation->whole_bytes() ? allocation : nullptr;
 }
 
 c10::intrusive_ptr<SymmetricMemory> Allocator::rendezvous(void* ptr,
                                                           const std::optional<std::string>& name) {
-  const auto block = find(ptr);
-  TORCH_CHECK_VALUE(block || type_ != c10::kCPU,
+  const auto allocation = find(ptr);
+  TORCH_CHECK_VALUE(allocation || type_ != c10::kCPU,
                     "tensor: it is not symmetric memory, as symm_mem.empty makes it");
-  if (!block) return nullptr;  // as torch's own code for CUDA expects
-  TORCH_CHECK_VALUE(name || block->default_group, "rendezvous: group: none is given");
-  const auto group = c10d::resolve_process_group(name ? *name : *block->default_group);
-  const size_t offset = static_cast<char*>(ptr) - block->data;
+  if (!allocation) return nullptr;  // as torch's own code for CUDA expects
+  TORCH_CHECK_VALUE(name || allocation->default_group, "rendezvous: group: none is given");
+  const auto group = c10d::resolve_process_group(name ? *name : *allocation->default_group);
+  const size_t offset = static_cast<char*>(ptr) - allocation->data;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& meeting : block->meetings)
+    for (const auto& meeting : allocation->meetings)
       if (meeting.group._unsafe_get_target() == group.get() && meeting.offset == offset)
         return meeting.handle;
   }
   std::vector<Peer> peers;
   {
     const Unlocked unlocked;
-    peers = exchange(group, *block);
+    peers = exchange(group, *allocation, offset);
   }
-  auto handle = make_handle(block, group->getRank(), std::move(peers), offset);
+  auto handle = make_handle(allocation, group->getRank(), std::move(peers), offset);
   const std::lock_guard lock(mutex_);
-  block->meetings.push_back({c10::weak_intrusive_ptr<c10d::ProcessGroup>(group), offset, handle});
+  allocation->meetings.push_back(
+      {c10::weak_intrusive_ptr<c10d::ProcessGroup>(group), offset, handle});
   return handle;
 }
 

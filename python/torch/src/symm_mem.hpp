@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of torch's SymmetricMemory backend "MESHMEM": pools of the symmetric heaps, the blocks of
-// tensors in them, and what PEs tell each other about a block at its rendezvous.
-// Invariant: a block stays where it is while its tensor or a handle of it exists. PEs allocate
-// alone, so a tensor's block may be at another place in each PE's pool.
+// Memory of torch's SymmetricMemory backend "MESHMEM": pools of the symmetric heaps, the tensors'
+// allocations in them, and what PEs tell each other about an allocation at its rendezvous.
+// Invariant: an allocation stays where it is while its tensor or a handle of it exists. Each PE
+// allocates alone, so a tensor's allocation may be at another place in each PE's pool.
 // Included by symm_mem*.cpp.
 #pragma once
 #include <Python.h>
@@ -47,11 +47,11 @@ class Pool {
 };
 
 // A tensor's memory, then its signal pad.
-struct Block {
-  Block(std::shared_ptr<Pool> from, size_t n, std::optional<std::string> group);
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block();
+struct Allocation {
+  Allocation(std::shared_ptr<Pool> from, size_t n, std::optional<std::string> group);
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+  ~Allocation();
 
   size_t offset() const { return data - pool->base(); }
   char* pad() const { return data + Pool::rounded(bytes); }
@@ -69,7 +69,7 @@ struct Block {
   size_t bytes;
   size_t pad_bytes;
   std::optional<std::string> default_group;
-  std::vector<Meeting> meetings;  // these keep the block, until free() clears them
+  std::vector<Meeting> meetings;  // these keep the allocation, until free() clears them
 };
 
 // Other threads of Python run while this one waits. torch calls handles with the lock.
@@ -86,12 +86,13 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-// Where a rank of a group has its block.
+// Where a rank of a group has its allocation, and the tensor in it.
 struct Peer {
   int64_t pe;
   uint64_t offset;
   uint64_t bytes;
   uint64_t pad_bytes;
+  uint64_t tensor_offset;
 };
 
 // Starts the library if it was not, by the function that Python has set.
@@ -112,15 +113,15 @@ class Allocator : public c10d::symmetric_memory::SymmetricMemoryAllocator {
   c10::DeviceType supported_device_type() override { return type_; }
   std::string name() override { return "MESHMEM"; }
 
-  // The block that has these bytes in its memory or pad, or nullptr.
-  std::shared_ptr<Block> find(const void* ptr, size_t bytes = 1);
+  // The allocation that has these bytes in its memory or pad, or nullptr.
+  std::shared_ptr<Allocation> find(const void* ptr, size_t bytes = 1);
 
  protected:
   virtual void check_device(const Pool& /*pool*/, int /*device*/) {}
-  // Waits for work on the device that may use a block.
+  // Waits for work on the device that may use an allocation.
   virtual void settle() {}
-  virtual c10::intrusive_ptr<SymmetricMemory> make_handle(std::shared_ptr<Block> block, int rank,
-                                                          std::vector<Peer> peers,
+  virtual c10::intrusive_ptr<SymmetricMemory> make_handle(std::shared_ptr<Allocation> allocation,
+                                                          int rank, std::vector<Peer> peers,
                                                           size_t offset) = 0;
 
  private:
@@ -128,7 +129,7 @@ class Allocator : public c10d::symmetric_memory::SymmetricMemoryAllocator {
   const long hints_;
   std::mutex mutex_;
   std::shared_ptr<Pool> pool_;
-  std::map<char*, std::shared_ptr<Block>> blocks_;
+  std::map<char*, std::shared_ptr<Allocation>> allocations_;
 };
 
 void register_cpu();

@@ -29,9 +29,9 @@ class CpuAllocator final : public Allocator {
   using Allocator::Allocator;
 
  protected:
-  c10::intrusive_ptr<SymmetricMemory> make_handle(std::shared_ptr<Block> block, int rank,
+  c10::intrusive_ptr<SymmetricMemory> make_handle(std::shared_ptr<Allocation> allocation, int rank,
                                                   std::vector<Peer> peers, size_t offset) override {
-    return c10::make_intrusive<CpuMemory>(std::move(block), rank, std::move(peers), offset);
+    return c10::make_intrusive<CpuMemory>(std::move(allocation), rank, std::move(peers), offset);
   }
 };
 
@@ -42,14 +42,15 @@ Allocator& allocator() {
 
 }  // namespace
 
-CpuMemory::CpuMemory(std::shared_ptr<Block> block, int rank, std::vector<Peer> peers, size_t offset)
-    : block_(std::move(block)), rank_(rank), peers_(std::move(peers)), offset_(offset) {
+CpuMemory::CpuMemory(std::shared_ptr<Allocation> allocation, int rank, std::vector<Peer> peers,
+                     size_t offset)
+    : allocation_(std::move(allocation)), rank_(rank), peers_(std::move(peers)), offset_(offset) {
   for (const auto& peer : peers_) {
     const int pe = static_cast<int>(peer.pe);
     pes_.push_back(pe);
-    auto* const pool = static_cast<char*>(shmem_ptr(block_->pool->base(), pe));
+    auto* const pool = static_cast<char*>(shmem_ptr(allocation_->pool->base(), pe));
     buffers_.push_back(pool ? pool + peer.offset : nullptr);
-    pads_.push_back(pool ? pool + peer.offset + (block_->pad() - block_->data) : nullptr);
+    pads_.push_back(pool ? pool + peer.offset + (allocation_->pad() - allocation_->data) : nullptr);
   }
 }
 
@@ -60,10 +61,10 @@ bool CpuMemory::world_within_direct_access() {
 // Words go by PE, not by the group's ranks: a tensor may have handles of several groups.
 uint32_t* CpuMemory::signal(int owner, int channel, int from, const char* routine) const {
   const auto n = static_cast<size_t>(shmem_n_pes());
-  const size_t channels = block_->pad_bytes / sizeof(uint32_t) / n;
+  const size_t channels = allocation_->pad_bytes / sizeof(uint32_t) / n;
   TORCH_CHECK_VALUE(channel >= 0 && static_cast<size_t>(channel) < channels, routine,
                     ": channel: ", channel, " is not in 0..", static_cast<int64_t>(channels) - 1);
-  return reinterpret_cast<uint32_t*>(symmetric(owner, block_->pad() - block_->data)) +
+  return reinterpret_cast<uint32_t*>(symmetric(owner, allocation_->pad() - allocation_->data)) +
          n * static_cast<size_t>(channel) + static_cast<size_t>(pes_[from]);
 }
 
@@ -113,17 +114,20 @@ void CpuMemory::barrier(int channel, size_t timeout_ms) {
     wait((rank_ + step) % get_world_size(), channel, timeout_ms, "barrier");
 }
 
-Operand operand(const at::Tensor& tensor, const std::string& group, const char* name) {
+Operand operand(const at::Tensor& tensor, const std::string& group, const char* name,
+                bool may_have_gaps) {
   TORCH_CHECK_VALUE(tensor.device().is_cpu(), name, ": it is on ", tensor.device(), ", not a CPU");
-  TORCH_CHECK_VALUE(tensor.is_contiguous(), name, ": it is not contiguous");
+  TORCH_CHECK_VALUE(may_have_gaps || tensor.is_contiguous(), name, ": it is not contiguous");
   // Not data_ptr(), which is null for an empty tensor.
   const auto* const data = static_cast<const char*>(tensor.storage().data()) +
                            tensor.storage_offset() * tensor.element_size();
-  const auto block = allocator().find(data, tensor.nbytes());
-  TORCH_CHECK_VALUE(block, name, ": it is not symmetric memory, as symm_mem.empty makes it");
-  auto memory = allocator().rendezvous(block->data, group);
+  const size_t bytes =
+      at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size());
+  const auto allocation = allocator().find(data, bytes);
+  TORCH_CHECK_VALUE(allocation, name, ": it is not symmetric memory, as symm_mem.empty makes it");
+  auto memory = allocator().rendezvous(allocation->data, group);
   return {c10::static_intrusive_pointer_cast<CpuMemory>(memory),
-          static_cast<size_t>(data - block->data)};
+          static_cast<size_t>(data - allocation->data)};
 }
 
 void register_cpu() {

@@ -3,7 +3,7 @@
 // The handle of a CPU tensor that a group shares.
 // Invariant: a signal is a word of a pad that is 0, or 1 from a put until the wait for it, as torch
 // has it. So kernels of the user's own may use the pads between calls.
-// Included by symm_mem_cpu.cpp and symm_mem_ops.cpp.
+// Included by symm_mem_cpu.cpp and symm_mem_ops.hpp.
 #pragma once
 #include "symm_mem.hpp"
 
@@ -11,14 +11,15 @@ namespace meshmem::pytorch::symm_mem {
 
 class CpuMemory final : public SymmetricMemory {
  public:
-  CpuMemory(std::shared_ptr<Block> block, int rank, std::vector<Peer> peers, size_t offset);
+  CpuMemory(std::shared_ptr<Allocation> allocation, int rank, std::vector<Peer> peers,
+            size_t offset);
 
   // nullptr for ranks on other machines.
   std::vector<void*> get_buffer_ptrs() override { return buffers_; }
   std::vector<void*> get_signal_pad_ptrs() override { return pads_; }
   void** get_buffer_ptrs_dev() override { return buffers_.data(); }
   void** get_signal_pad_ptrs_dev() override { return pads_.data(); }
-  size_t get_buffer_size() override { return block_->bytes; }
+  size_t get_buffer_size() override { return allocation_->bytes; }
   size_t get_offset() override { return offset_; }
   bool has_multicast_support() override { return false; }
   void* get_multicast_ptr() override { return nullptr; }
@@ -33,10 +34,9 @@ class CpuMemory final : public SymmetricMemory {
   void put_signal(int dst_rank, int channel, size_t timeout_ms) override;
   void wait_signal(int src_rank, int channel, size_t timeout_ms) override;
 
-  const Block& block() const { return *block_; }
-  // An address that stands for byte `offset` of the rank's block in the routines of OpenSHMEM.
+  // An address that stands for byte `offset` of the rank's allocation in the routines of OpenSHMEM.
   char* symmetric(int rank, size_t offset) const {
-    return block_->pool->base() + peers_[rank].offset + offset;
+    return allocation_->pool->base() + peers_[rank].offset + offset;
   }
   int pe(int rank) const { return pes_[rank]; }
 
@@ -45,7 +45,7 @@ class CpuMemory final : public SymmetricMemory {
   void put(int dst_rank, int channel, size_t timeout_ms, const char* routine);
   void wait(int src_rank, int channel, size_t timeout_ms, const char* routine);
 
-  const std::shared_ptr<Block> block_;
+  const std::shared_ptr<Allocation> allocation_;
   const int rank_;
   const std::vector<Peer> peers_;
   const size_t offset_;
@@ -54,14 +54,15 @@ class CpuMemory final : public SymmetricMemory {
 };
 
 // The handle and the place of the bytes of a tensor. Raises ValueError that names the argument if
-// the tensor is not contiguous symmetric memory.
+// the tensor is not symmetric memory, or has gaps and may not.
 struct Operand {
   c10::intrusive_ptr<CpuMemory> memory;
-  size_t offset;  // in the block
+  size_t offset;  // in the allocation
 
   char* symmetric(int rank) const { return memory->symmetric(rank, offset); }
   int pe(int rank) const { return memory->pe(rank); }
 };
-Operand operand(const at::Tensor& tensor, const std::string& group, const char* name);
+Operand operand(const at::Tensor& tensor, const std::string& group, const char* name,
+                bool may_have_gaps = false);
 
 }  // namespace meshmem::pytorch::symm_mem

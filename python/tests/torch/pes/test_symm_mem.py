@@ -257,6 +257,13 @@ def test_all_reduces(me, n, world, dtype, count):
     dist.barrier()
 
 
+def test_a_copy_leaves_the_buffer_out_of_the_graph(me, n, world):
+    buffer = symmetric(torch.zeros(4), world)
+    local = torch.ones(4, requires_grad=True)
+    assert ops.one_shot_all_reduce_copy(buffer, local, "sum", world).eq(n).all()
+    assert not buffer.requires_grad
+
+
 def test_an_all_reduce_of_a_view(me, n, world):
     tensor = symmetric(values_of(me, 60), world)
     assert ops.one_shot_all_reduce(tensor[7:57], "sum", world).equal(sum_of(n, 60)[7:57])
@@ -307,6 +314,12 @@ def test_tiles(me, n, world):
     out = torch.zeros(2, 3)
     ops.multi_root_tile_reduce(tiles, out, list(range(n)), world)
     assert out.equal(expected[2 * me:2 * me + 2, :3])
+    ops.tile_reduce(tensor[3:3, 1:5], torch.zeros(0, 4), root, world)
+    ops.tile_reduce(tensor[2:5, 1:5], tensor[2:5, 1:5], root, world)
+    wanted = values_of(me, 64).view(8, 8)
+    if me == root:
+        wanted[2:5, 1:5] = expected[2:5, 1:5]
+    assert tensor.equal(wanted)
 
 
 # ---- Moving data
@@ -350,19 +363,19 @@ def test_broadcast_and_all_to_all(me, n, world):
     assert tensor.equal(values_of(n - 1, 3 * n, torch.int16))
 
 
-def counts_of(rank, n_chunks):
-    return torch.tensor([(rank * 5 + chunk * 3) % 4 if chunk % 4 != 1 else 0
-                         for chunk in range(n_chunks)])
+def counts_of(rank, n_splits):
+    return torch.tensor([(rank * 5 + split * 3) % 4 if split % 4 != 1 else 0
+                         for split in range(n_splits)])
 
 
-def chunk_of(rank, chunk, width=3):
-    """The rows that a rank sends as one chunk: each says whose it is."""
-    rows = int(counts_of(rank, chunk + 1)[chunk])
-    return torch.arange(rows * width).view(rows, width) + 1000.0 * chunk + 1e6 * rank
+def split_of(rank, split, width=3):
+    """The rows that a rank sends as one split: each says whose it is."""
+    rows = int(counts_of(rank, split + 1)[split])
+    return torch.arange(rows * width).view(rows, width) + 1000.0 * split + 1e6 * rank
 
 
-def rows_of(rank, n_chunks):
-    return torch.cat([chunk_of(rank, chunk) for chunk in range(n_chunks)])
+def rows_of(rank, n_splits):
+    return torch.cat([split_of(rank, split) for split in range(n_splits)])
 
 
 def test_all_to_all_vdev(me, n, world):
@@ -372,7 +385,7 @@ def test_all_to_all_vdev(me, n, world):
     splits, result = symmetric(counts_of(me, n), world), torch.zeros(2, n, dtype=torch.int64)
     out = torch.full((room, 3), -1.0)
     ops.all_to_all_vdev(source, out, splits, result, world)
-    expected = [chunk_of(rank, me) for rank in range(n)]
+    expected = [split_of(rank, me) for rank in range(n)]
     assert result[0].tolist() == [len(rows) for rows in expected]
     assert result[1].tolist() == [sum(map(len, expected[:rank])) for rank in range(n)]
     assert out[:result[0].sum()].equal(torch.cat(expected))
@@ -381,19 +394,19 @@ def test_all_to_all_vdev(me, n, world):
 
 @pytest.mark.parametrize("align", [None, 8])
 def test_all_to_all_vdev_2d_and_back(me, n, world, align, n_experts=3):
-    n_chunks, room = n * n_experts, 16 * 3 * n
+    n_splits, room = n * n_experts, 16 * 3 * n
     source = symmetric(torch.zeros(room, 3), world)
-    sent = rows_of(me, n_chunks)
+    sent = rows_of(me, n_splits)
     source[:len(sent)] = sent
-    splits = symmetric(counts_of(me, n_chunks), world)
-    result = symmetric(torch.zeros(2, n_chunks, dtype=torch.int64), world)
+    splits = symmetric(counts_of(me, n_splits), world)
+    result = symmetric(torch.zeros(2, n_splits, dtype=torch.int64), world)
     out = symmetric(torch.full((room, 3), -1.0), world)
     ops.all_to_all_vdev_2d(source, out, splits, result, world, align)
     place = 0
     for expert in range(n_experts):
         begin = place
         for rank in range(n):
-            rows = chunk_of(rank, me * n_experts + expert)
+            rows = split_of(rank, me * n_experts + expert)
             assert result[:, expert * n + rank].tolist() == [len(rows), place]
             assert out[place:place + len(rows)].equal(rows)
             place += len(rows)
@@ -404,6 +417,19 @@ def test_all_to_all_vdev_2d_and_back(me, n, world, align, n_experts=3):
     assert back[:len(sent)].equal(sent) and back[len(sent):].eq(-1).all()
     assert back_result[0].equal(splits)
     dist.barrier()
+
+
+def test_splits_without_rows_may_be_behind_the_end(me, n, world):
+    """All rows go to the first expert, and out has no more rows than these."""
+    source = symmetric(torch.full((2 * n, 3), float(me)), world)
+    splits = symmetric(torch.tensor([2, 0, 0] * n), world)
+    result, out = symmetric(torch.zeros(2, 3 * n, dtype=torch.int64), world), torch.zeros(2 * n, 3)
+    ops.all_to_all_vdev_2d(source, out, splits, result, world)
+    assert out[:, 0].tolist() == [rank for rank in range(n) for _ in range(2)]
+    assert result[1, n:].min() >= 2 * n
+    back, back_result = torch.zeros(2 * n, 3), torch.zeros_like(result)
+    ops.all_to_all_vdev_2d_offset(symmetric(out, world), back, result, back_result, world)
+    assert back.equal(source)
 
 
 def test_operators_in_python(me, n, world):
@@ -466,6 +492,15 @@ def test_rendezvous_refuses(me, n, world):
     dist.barrier()
 
 
+def test_rendezvous_compares_offsets(me, n, world):
+    tensor = symm_mem.empty(8, device="cpu")
+    part = torch.from_numpy(tensor.numpy()[min(me, 1):])
+    if n > 1:
+        refused(ValueError, "tensor: its offset in its allocation is [04] bytes on rank",
+                lambda: symm_mem.rendezvous(part, world))
+    dist.barrier()
+
+
 def test_too_much_memory_is_refused():
     refused(torch.OutOfMemoryError, "symm_mem.empty: no .* bytes are free in the pool",
             lambda: symm_mem.empty(1 << 45, device="cpu"))
@@ -495,8 +530,13 @@ def test_reductions_refuse(me, n, world):
             lambda: ops.one_shot_all_reduce(tensor, "max", world))
     refused(ValueError, "^input: it is not contiguous",
             lambda: ops.two_shot_all_reduce_(tensor[::2], "sum", world))
-    refused(TypeError, "^input: Bool has no sum", lambda: ops.one_shot_all_reduce(
-        symm_mem.empty(6, dtype=torch.bool, device="cpu"), "sum", world))
+    for dtype, name in ((torch.bool, "Bool"), (torch.uint16, "UInt16"),
+                        (torch.float8_e4m3fn, "Float8_e4m3fn")):
+        strange = symm_mem.empty(6, dtype=dtype, device="cpu")
+        refused(TypeError, f"^input: {name} has no sum",
+                lambda: ops.one_shot_all_reduce(strange, "sum", world))
+        refused(TypeError, f"^input: {name} has no sum",
+                lambda: ops.tile_reduce(strange, strange, 0, world))
     for dtype, shape, error, text in ((torch.float64, 6, TypeError, "^out: it has dtype Double"),
                                       (torch.float32, 5, ValueError, "^out: it has shape")):
         refused(error, text, lambda: ops.one_shot_all_reduce_out(
@@ -512,7 +552,20 @@ def test_reductions_refuse(me, n, world):
                 lambda: ops.reduce_scatter_out(tensor[:1], world, False, torch.zeros(1)))
     refused(ValueError, "^root: -1", lambda: ops.tile_reduce(
         tensor.view(2, 3), torch.zeros(2, 3), -1, world))
+    refused(ValueError, "^roots: rank 0 is the root of two tiles",
+            lambda: ops.multi_root_tile_reduce([tensor, tensor], torch.zeros(6), [0, 0], world))
     dist.barrier()
+
+
+def test_an_exception_on_one_rank_lets_the_others_go_on(me, n, world):
+    tensor = symmetric(values_of(me, 12), world)
+    out = torch.zeros(1).expand(12)  # one element, so it cannot take the sum
+    if me == n - 1:
+        refused(RuntimeError, "refers to a single memory location",
+                lambda: ops.tile_reduce(tensor, out, n - 1, world))
+    else:
+        ops.tile_reduce(tensor, out, n - 1, world)
+    assert ops.one_shot_all_reduce(tensor, "sum", world).equal(sum_of(n, 12))
 
 
 def test_multicast_is_refused(world):
@@ -532,12 +585,19 @@ def test_moves_refuse(me, n, world):
     result = torch.zeros(2, n, dtype=torch.int64)
     refused(ValueError, f"^peer: {n} is not in", lambda: ops.nvshmem_put(tensor, n))
     refused(ValueError, "^root: 7", lambda: ops.nvshmem_broadcast(tensor, 7, world))
-    refused(ValueError, "^in_splits: a chunk of rank 0 is not in its input",
+    refused(ValueError, "^in_splits: a split of rank 0 is not in its input",
             lambda: ops.all_to_all_vdev(tensor, torch.zeros(4, 3), splits, result, world))
     refused(ValueError, "^in_splits: it is not symmetric", lambda: ops.all_to_all_vdev(
         tensor, torch.zeros(4, 3), torch.zeros(n, dtype=torch.int64), result, world))
     refused(ValueError, "^out_splits_offsets: it has shape", lambda: ops.all_to_all_vdev(
         tensor, torch.zeros(4, 3), splits, result[:1], world))
+    refused(ValueError, r"^in_splits: it has shape \[\]", lambda: ops.all_to_all_vdev(
+        tensor, torch.zeros(4, 3), splits[0], result, world))
+    refused(ValueError, "^out: it overlaps input, which other ranks read",
+            lambda: ops.all_to_all_vdev(tensor, tensor, splits, result, world))
+    both = symmetric(torch.full((2, n), 1), world)
+    refused(ValueError, "^out_splits_offsets: it overlaps in_splits,",
+            lambda: ops.all_to_all_vdev(tensor, torch.zeros(4, 3), both[0], both, world))
     splits.fill_(1)
     dist.barrier()
     if n <= 4:
@@ -547,4 +607,6 @@ def test_moves_refuse(me, n, world):
         torch.zeros(1, dtype=torch.int32), 0, 0))
     refused(ValueError, "^offset: 4 and count 1 are not in the tensor of 4",
             lambda: ops.memset32_(torch.zeros(4, dtype=torch.uint32), 4, 0, 1))
+    refused(ValueError, "^offset: .* are not in the tensor of 4",
+            lambda: ops.memset32_(torch.zeros(4, dtype=torch.uint32), 2**63 - 1, 0, 1))
     dist.barrier()

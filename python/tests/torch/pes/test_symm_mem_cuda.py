@@ -64,6 +64,9 @@ def test_collectives(cuda, me, n, world):
     cuda.tile_reduce(tile, found, n - 1, world)
     ops.tile_reduce(tile, expected, n - 1, world)
     assert found.equal(expected)
+    cuda.tile_reduce(tile, tile, n - 1, world)
+    assert me != n - 1 or tile.equal(expected)
+    assert cuda.all_to_all(tensor[:0], torch.zeros(0), world).numel() == 0
     cuda.broadcast(tensor, n - 1, world)
     assert tensor.equal(random(n - 1, 6 * n))
     dist.barrier()
@@ -95,6 +98,28 @@ def test_all_to_all(cuda, me, n, world, width, dtype, n_experts=3):
     dist.barrier()
 
 
+def test_splits_without_rows_may_be_behind_the_end(cuda, me, n, world):
+    source = symmetric(torch.full((2 * n, 3), float(me)), world)
+    splits = symmetric(torch.tensor([2, 0, 0] * n), world)
+    result, out = torch.zeros(2, 3 * n, dtype=torch.int64), torch.zeros(2 * n, 3)
+    cuda.all_to_all_vdev_2d(source, out, splits, result, world)
+    assert out[:, 0].tolist() == [rank for rank in range(n) for _ in range(2)]
+    dist.barrier()
+
+
+def test_an_exception_on_one_rank_lets_the_others_go_on(cuda, me, n, world):
+    tensor = symmetric(random(me, 12), world)
+    out = torch.zeros(1).expand(12)  # one element, so it cannot take the sum
+    if me == n - 1:
+        with pytest.raises(RuntimeError, match="refers to a single memory location"):
+            cuda.tile_reduce(tensor, out, n - 1, world)
+    else:
+        cuda.tile_reduce(tensor, out, n - 1, world)
+    cuda.broadcast(tensor, 0, world)
+    assert tensor.equal(random(0, 12))
+    dist.barrier()
+
+
 def test_mistakes(cuda, me, n, world):
     tensor = symmetric(torch.zeros(4 * n), world)
     for text, call in (
@@ -102,6 +127,15 @@ def test_mistakes(cuda, me, n, world):
             ("sigpad: its dtype", lambda: cuda.wait_for_signal(tensor, 1, 0)),
             ("out: its shape or dtype", lambda: cuda.all_to_all(tensor, torch.zeros(1), world)),
             ('reduce_op: "max"', lambda: cuda.tile_reduce(tensor, tensor, 0, world, "max")),
+            ("out: it overlaps input", lambda: cuda.all_to_all(tensor, tensor, world)),
+            ("out_tile: its shape", lambda: cuda.tile_reduce(tensor, tensor[:1], 0, world)),
+            (f"root: {n} is not in", lambda: cuda.tile_reduce(tensor, tensor, n, world)),
+            ("roots: a rank is the root of two", lambda: cuda.multi_root_tile_reduce(
+                [tensor, tensor], tensor, [0, 0], world)),
+            ("sigpad: it is not a word", lambda: cuda.put_with_signal(
+                tensor, torch.zeros(1, dtype=torch.int64), 1, 0)),
+            ("in_splits: it has shape", lambda: cuda.all_to_all_vdev(
+                tensor, tensor, *[symmetric(torch.zeros(0, dtype=torch.int64), world)] * 2, world)),
             ("in_splits: its dtype", lambda: cuda.all_to_all_vdev(tensor, tensor, tensor, tensor,
                                                                   world))):
         with pytest.raises(ValueError, match=text):

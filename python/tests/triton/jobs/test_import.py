@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an import says where Triton is missing, too old or new, and a kernel that waits in vain."""
+"""What an import says where Triton is missing, too old or new, a kernel that waits in vain, and a
+context for PEs that do not reach each other."""
 import os
 import subprocess
 import sys
+
+from meshmem.run import find_oshrun
 
 
 def run(program, **environment):
@@ -51,3 +54,23 @@ waits[(1,)](mt.context(4096).zeros(1, dtype="int32"))
                  MESHMEM_TIMEOUT="1")
     assert result.returncode == 1
     assert "flag: not as waited for within 1 s; the limit is MESHMEM_TIMEOUT" in result.stderr
+
+
+def test_some_pes_may_refuse_a_context():
+    program = """
+import meshmem, meshmem.triton as mt
+meshmem.init()
+teams = [meshmem.TEAM_WORLD.split_strided(first, 1, size) for first, size in ((0, 1), (1, 2))]
+try:
+    print(mt.context(4096, teams[meshmem.my_pe() > 0]).n_pes)
+except ValueError as error:
+    print(str(error).split(",")[0])
+meshmem.barrier_all()
+"""
+    result = subprocess.run(
+        [find_oshrun(), "--fake-nodes", "2", "-n", "3", sys.executable, "-c", program],
+        capture_output=True, text=True, timeout=100,
+        env={**os.environ, "TRITON_INTERPRET": "1", "MESHMEM_TIMEOUT": "20"})
+    assert result.returncode == 0, result
+    refusal = "team: kernels do not reach the memory of PE {}"
+    assert sorted(result.stdout.splitlines()) == ["1", refusal.format(1), refusal.format(2)]

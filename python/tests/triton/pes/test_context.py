@@ -6,6 +6,7 @@ import pytest
 import triton
 import triton.language as tl
 from meshmem.triton import _context
+from meshmem.triton._tensor import Tensor
 
 torch = _context.torch
 interpreted = pytest.mark.skipif(not triton.knobs.runtime.interpret,
@@ -23,7 +24,8 @@ def test_tensors_have_the_values_of_their_name(ctx):
     assert host(ctx.arange(2, 8, 3)).tolist() == [2, 5]
     assert host(ctx.tensor([[1.5, 2.5]])).tolist() == [[1.5, 2.5]]
     assert host(ctx.randn(3, 4)).std() > 0
-    assert ctx.zeros(0).numel() == 0
+    assert ctx.zeros(0).numel() == 0 == ctx.at(ctx.zeros(0), 0).numel()
+    assert ctx.zeros(2, dtype=None).dtype == ctx.zeros(2).dtype
     bits = ctx.full((3, 5), 1, dtype="int16")
     like = ctx.zeros_like(bits)
     assert (like.dtype, tuple(like.shape)) == (bits.dtype, (3, 5))
@@ -40,8 +42,20 @@ def test_tensors_lie_apart_and_at_the_same_offset(ctx, me, n):
 
 
 def test_broadcast_takes_numbers(ctx, me, n):
-    for value in (2**60 + 7, -1.25):
-        assert ctx.broadcast(n - 1, value if me == n - 1 else type(value)(me)) == value
+    for value in (2**60 + 7, -1.25, np.float32(1.5), np.int8(-3)):
+        for other in (type(value)(me), None):
+            assert ctx.broadcast(n - 1, value if me == n - 1 else other) == value
+
+
+def test_tensors_without_torch_index_as_arrays():
+    values = np.arange(12).reshape(3, 4)
+    tensor = Tensor(values)
+    for key in (1, (1, 2), (slice(None), 2), (..., 0), ..., slice(1, 3)):
+        found = tensor[key].numpy()
+        assert found.tolist() == values[key].tolist() and np.shares_memory(found, values)
+    tensor[values > 9] = 7
+    tensor[0, 1] = tensor[2, 0]
+    assert values.tolist() == [[0, 8, 2, 3], [4, 5, 6, 7], [8, 9, 7, 7]]
 
 
 def test_bad_input_is_named(ctx, n):
@@ -49,6 +63,7 @@ def test_bad_input_is_named(ctx, n):
     strange = torch.zeros(4) if torch else type(mine)(np.zeros(4))
     for error, name, call in (
             (ValueError, "tensor: not symmetric", lambda: ctx.at(strange, 0)),
+            (ValueError, "tensor: it is not contiguous", lambda: ctx.at(mine[::2], 0)),
             (ValueError, f"pe: {n} is not in", lambda: ctx.at(mine, n)),
             (ValueError, "source_rank: -1 is not in", lambda: ctx.broadcast(-1, 0)),
             (TypeError, "dtype: Triton has no complex64", lambda: ctx.zeros(2, dtype="complex64")),
@@ -62,7 +77,7 @@ def test_bad_input_is_named(ctx, n):
 
 @triton.jit
 def store_one(dst, bases, me, pe):
-    iris.store(dst, 1, me, pe, bases)
+    iris.store(dst, 1, me, pe, bases, mask=True)
 
 
 @interpreted
@@ -82,7 +97,25 @@ def test_a_kernel_that_is_interpreted_checks_too(ctx, me, n):
 
 
 @interpreted
-def test_close_frees_the_memory_once_no_tensor_is_in_use():
+def test_a_store_with_a_constant_mask(ctx, me, right):
+    mine = ctx.zeros(1)
+    store_one[(1,)](mine, ctx.bases, me, right)
+    ctx.barrier()
+    assert host(mine)[0] == 1
+
+
+@interpreted
+def test_only_these_packages_are_not_the_program():
+    from meshmem.triton import _interpreted
+    scope = {"place": _interpreted._place}
+    for package in _interpreted.PACKAGES:
+        name = package.rstrip("/") + "_kernels/program.py"
+        exec(compile("def kernel():\n    return place()", name, "exec"), scope)
+        assert scope["kernel"]() == b"kernel at program.py:2"
+
+
+@interpreted
+def test_close_frees_the_memory_once_no_tensor_is_in_use(ctx):
     other = iris.context(1 << 16)
     tensor = other.ones(4)
     address = tensor.data_ptr()
@@ -90,6 +123,8 @@ def test_close_frees_the_memory_once_no_tensor_is_in_use():
         other.close()
     del tensor
     other.close()
+    with pytest.raises(triton.runtime.errors.InterpreterError, match="bases: not the table"):
+        store_one[(1,)](ctx.zeros(1), other.bases, 0, 0)
     again = iris.context(1 << 16)
     assert again.zeros(4).data_ptr() == address
     again.close()

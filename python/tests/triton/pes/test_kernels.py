@@ -83,6 +83,18 @@ def test_atomics_of_all_pes_add_up(ctx, me, n, op, dtype):
     assert found.tolist() == [wanted] * 7 + [start]
 
 
+@triton.jit
+def subtract_one(counter, bases, me):
+    mt.atomic_sub(counter, tl.full((), 1, tl.uint32), me, 0, bases)
+
+
+def test_a_narrower_unsigned_value_is_subtracted(ctx, me, n):
+    counter = ctx.full(1, 10, dtype="int64")
+    subtract_one[(1,)](counter, ctx.bases, me)
+    ctx.barrier()
+    assert ctx.at(counter, 0).cpu().numpy()[0] == 10 - n
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_floats_add_up(ctx, me, n, dtype):
     counters = ctx.zeros(4, dtype=dtype)
