@@ -15,7 +15,7 @@
 #include "collectives.hpp"
 #include "messages.hpp"
 #include "plans.hpp"
-#include "stream_lane.hpp"
+#include "streams.hpp"
 #include "work.hpp"
 
 namespace meshmem::pytorch {
