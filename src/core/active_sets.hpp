@@ -46,14 +46,15 @@ std::uint64_t name_of(const std::vector<int>& pes);
 struct alignas(4096) ActiveSetList {
   std::atomic<std::uint64_t> names[kActiveSetSlots];
 
-  // The slot of the set; -1: it has none, and all are taken. Some loads if it has one already.
+  // Returns the slot of the set, or -1 if it has none and all are taken. A set that has one already
+  // costs only some loads.
   int slot_of(const ActiveSet& set) { return slot_of(name_of(set)); }
   int slot_of(std::uint64_t name);
 };
 
-// The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers
-// with what was there. `known` is this PE's own list of what it has found, so that it asks for each
-// place once.
+// The same for a list in a far PE's memory. enter(place, name) stores the name if the place is
+// empty, and returns what was there before. `known` is this PE's own list of the names that it has
+// found, so that it asks for each place once.
 using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
 int slot_of(std::uint64_t name, ActiveSetList& known, const EnterName& enter);
 

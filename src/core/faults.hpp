@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stack and the core file of a PE that fails under MESHMEM_ABORT=core. Also says what a bad
-// address of the host is, and names the failed allocation whose NULL a kernel has used.
+// Prints the stack of a PE that fails under MESHMEM_ABORT=core, and lets it leave a core file. Also
+// says what a bad address of the host is, and names the failed allocation whose NULL a kernel has
+// used.
 // Invariant: the launcher sees a PE that was killed by a signal, and ends the others. Called by
 // start-up, once it is known who starts this process.
 #ifndef MESHMEM_CORE_FAULTS_HPP_

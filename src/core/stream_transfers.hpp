@@ -17,10 +17,10 @@
 
 namespace meshmem::on_stream {
 
-// Every routine begins with it. Ends the job where there is no device.
+// Every routine calls it first. Ends the job if there is no device.
 void require_device(const char* routine);
-// Ends the job unless the stream is of the PE's own device. A thread that stays with a stream asks
-// once.
+// Ends the job unless the stream is of the PE's own device. A call with the same stream as the
+// thread's last one is not checked again.
 void require_own_stream(const char* routine, hipStream_t stream);
 // For a routine that concerns PEs of other nodes: ends the job without a proxy, else wakes it.
 void require_proxy(const char* routine);

@@ -24,7 +24,7 @@ namespace meshmem {
 struct Team {
   int me = 0;
   int n = 1;
-  std::span<const int> pes;  // world PE of each PE of the team: those of `node`, or of all_pes
+  std::span<const int> pes;  // world PE of each PE of the team, in node.pes or in all_pes
   int slot = 0;              // of team areas, on all nodes
   shmem_team_config_t config{};
 
@@ -46,7 +46,8 @@ struct Team {
   // The same members again, for collectives that kernels ask the host for, which are numbered apart
   // from those of the program. Null where there is one node.
   std::unique_ptr<Team> twin_for_kernels;
-  // A kernel waits for the call. It may fill its device, so that no other kernel starts there.
+  // Of a twin: a kernel waits for the call. It may fill its device, so that no other kernel starts
+  // there.
   bool kernel_waits = false;
   // Behind the team's newest collective on a stream that was not captured; null: there was none.
   std::shared_ptr<StreamMark> mark;
