@@ -33,7 +33,7 @@ namespace meshmem {
 }
 
 // Refuses the word of an atomic, signal, wait or lock unless its address is a multiple of its
-// bytes. Across two cache lines it is slow, and Linux may end the process for it.
+// bytes. An atomic across two cache lines is slow, and Linux may end the process for it.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_unaligned(const char* routine,
                                                              const void* address,
                                                              std::size_t bytes);
