@@ -3,7 +3,7 @@
 // The Wire of TCP, part of the library itself. It looks at no parcel before the sender has proved
 // that it belongs to the job.
 // Invariant: all messages to a peer go by one connection, so they arrive in order. If the peer has
-// connected first, its connection is the one. There are at most kMostStrangers strangers, each for
+// connected first, they go by its connection. There are at most kMostStrangers strangers, each for
 // at most kPatienceWithStrangers. Only progress() closes connections.
 #ifndef MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
 #define MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Opens UCX's context, which knows the networks of this machine, and sets UCX's settings.
-// Invariant: a user's UCX_ variable goes before the settings made here, but for the device. Used by
-// UcxWire and by the list of networks.
+// Invariant: a UCX_ variable of the user overrides the settings made here, except for the device.
+// Used by UcxWire and by the list of networks.
 #ifndef MESHMEM_TRANSPORT_UCX_CONTEXT_HPP_
 #define MESHMEM_TRANSPORT_UCX_CONTEXT_HPP_
 
