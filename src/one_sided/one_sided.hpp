@@ -47,6 +47,7 @@ struct Signal {
                                                  const void* source, std::size_t bytes,
                                                  const Signal& signal, int pe);
 
+// Returns the value before; 0 if the request does not fetch.
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
                                                   const AtomicRequest& request, int pe);
 
