@@ -21,11 +21,12 @@ namespace meshmem {
 
 class Devices {
  public:
-  // Collective, once a process. Both arguments live for ever. Returns false if no PE uses a device.
+  // Collective, called once a process. Both arguments live for ever. Returns false if no PE uses a
+  // device.
   bool connect(const Environment& environment, JobConnection& job);
   bool is_connected() const { return memory_.is_open(); }
 
-  // After connect(). The tables for kernels may be filled until state().publish().
+  // Called after connect(). The tables for kernels may be filled until state().publish().
   void open();
   // Takes the tables from kernels and unmaps registered buffers. The heap stays open.
   void close();

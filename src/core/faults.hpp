@@ -12,8 +12,8 @@ namespace meshmem {
 
 class SymmetricHeap;
 
-// From now on errors, those of kernels on processors included, print the stack, and put what `heap`
-// holds in the core file. The heap lives as long as the process.
+// From now on an error prints the stack, and leaves a core file with the blocks of `heap`. This
+// includes errors in kernels on processors. The heap lives as long as the process.
 void end_by_core_files(SymmetricHeap& heap);
 
 // From now on a bad address of the host prints a line about the address, then the stack, and ends

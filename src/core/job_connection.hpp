@@ -28,7 +28,7 @@ class JobConnection {
   // Finds out who this PE is and who the others are. From here on an error ends the job, not only
   // this PE.
   void join(const Environment& environment);
-  // After join(). From here on PEs reach each other. `tuning`: the text of the file that
+  // Called after join(). From here on PEs reach each other. `tuning`: the text of the file that
   // MESHMEM_TUNING names.
   void connect(const Environment& environment, const std::string& tuning);
   bool is_open() const { return memory_.is_open(); }

@@ -35,7 +35,7 @@ class Lock {
   struct Words;
   enum class Half { tail, place };
 
-  // nullptr for a far PE.
+  // Returns PE `pe`'s copy of the lock, or nullptr for a far PE.
   Words* words_of(int pe) const;
   // Does the operation on a half of PE `pe`'s copy, near or far, and returns the value before.
   std::uint32_t change(int pe, Half half, device::AtomicOp op, std::uint32_t operand,

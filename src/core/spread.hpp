@@ -18,8 +18,8 @@
 
 namespace meshmem {
 
-// The nodes that share the cores of this PE's node: containers, or simulated machines. Most often
-// there is no other.
+// The nodes that share the cores of this PE's node: containers, or fake nodes. Most often there is
+// no other node.
 struct CoreShare {
   int nodes = 1;
   int index = 0;                                       // of this node among them

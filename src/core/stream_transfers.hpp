@@ -41,7 +41,7 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe);
 void update_signal(const StreamCall& call, const Signal& signal, int pe);
-// One element, by value.
+// Stores one element, which the call has by value.
 void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe);
 void wait_until(const StreamCall& call, const void* variable, device::ElemType type,
                 std::size_t bytes, int cmp, device::Scalar value);

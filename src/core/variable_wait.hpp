@@ -160,8 +160,9 @@ struct VariableSet {
     }
     return true;
   }
-  // Each search begins behind the variable that the thread's last one has found, so that none is
-  // passed over for ever.
+  // Returns the index of a variable that meets its condition, or SIZE_MAX. Each search begins
+  // behind the variable that the thread's last search has found, so that no variable is passed over
+  // for ever.
   std::size_t find_met() const {
     static thread_local std::size_t start = 0;
     look();
@@ -173,6 +174,7 @@ struct VariableSet {
     }
     return SIZE_MAX;
   }
+  // Lists the variables that meet their condition, and returns how many there are.
   std::size_t list_met(std::size_t* indices) const {
     look();
     std::size_t found = 0;
