@@ -72,7 +72,7 @@ struct alignas(64) DirectoryEntry {
   DeviceOffer device;
 };
 
-// All zero in a fresh arena. `arrivals` counts entries into start-up barriers.
+// All zero in a fresh arena. `arrivals` counts the calls of NodeMemory::meet() by all PEs.
 struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
   // The highest sequence number of all nodes' teams when the nodes last met. The node's first PE
