@@ -36,8 +36,8 @@ constexpr auto kLauncherGrace = std::chrono::milliseconds(1500);    // Open MPI 
 constexpr auto kOtherNodesGrace = std::chrono::milliseconds(2500);  // TCP probes once a second
 constexpr auto kNoGrace = std::chrono::milliseconds(0);
 constexpr auto kLossCheckInterval = std::chrono::milliseconds(5);
-// From a signal's arrival to the command of the kernel that has waited for it. This is three trips
-// over PCIe: for the load that finds the signal, for the data, and for the command.
+// The time from a signal's arrival to the command of the kernel that has waited for it. It takes
+// three trips over PCIe: for the load that finds the signal, for the data, and for the command.
 constexpr auto kKernelAnswerTime = std::chrono::microseconds(15);
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {

@@ -25,7 +25,8 @@ class TcpWire final : public Wire {
   static constexpr std::size_t kMostStrangers = 128;
   static constexpr std::chrono::seconds kPatienceWithStrangers{5};
 
-  // nullptr, and a line in *error, if no interface is up, the named one is not, or listening fails.
+  // Returns nullptr, and a line in *error, if no interface is up, if the named one is not, or if
+  // listening fails.
   static std::unique_ptr<TcpWire> open(const WireRequest& request, std::string* error);
   ~TcpWire() override;
 

@@ -20,7 +20,8 @@ struct CloseContext {
 };
 using UcxContext = std::unique_ptr<ucp_context, CloseContext>;
 
-// `device`, `rdma_only`: as in WireRequest. nullptr and a line in *error if UCX finds no network.
+// `device`, `rdma_only`: as in WireRequest. Returns nullptr, and a line in *error, if UCX finds no
+// network.
 UcxContext open_context(const std::string& device, std::string* error, bool rdma_only = false);
 
 // All networks of the context, as "tcp over eth0".
