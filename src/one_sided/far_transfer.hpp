@@ -15,7 +15,8 @@
 
 namespace meshmem::far {
 
-// The place of a far PE's copy; nullopt if the PE is near or the address is not symmetric.
+// Returns the place of a far PE's copy, or nullopt if the PE is near or the address is not
+// symmetric.
 std::optional<RemotePlace> find(const char* routine, const void* address, std::size_t bytes,
                                 int pe);
 

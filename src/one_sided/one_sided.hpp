@@ -33,6 +33,7 @@ namespace meshmem::one_sided {
 [[gnu::cold, gnu::noinline]] void get_blocks(const char* routine, void* dest, const void* source,
                                              const Blocks& blocks, int pe);
 
+// Updates a signal that is in device memory or in a far PE.
 [[gnu::cold, gnu::noinline]] void signal(const char* routine, std::uint64_t* sig_addr,
                                          std::uint64_t value, int sig_op, int pe);
 
