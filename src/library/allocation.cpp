@@ -78,7 +78,7 @@ void clear(void* block, std::size_t bytes, const char* routine) {
 void* reallocate(void* block, std::size_t bytes, const char* routine) {
   SymmetricHeap& heap = heap_of(block);
   const std::size_t old_bytes = heap.size_of(block, routine);
-  meet(routine);  // nobody writes to the block any more
+  meet(routine);  // no PE writes to the block any more
   if (heap.try_resize(block, bytes, routine)) {
     meet(routine);
     return block;

@@ -178,7 +178,7 @@ int unregister_buffer(Team& world, void* address) {
   expect_same_call(world, "");
   const RelaxedCapture allowed;
   complete_transfers(world.routine());
-  sync(world);  // nobody puts to it any more
+  sync(world);  // no PE puts to it any more
   const Registration found = agree_on(world, registration_at(address));
   if (found == Registration::none)
     return refuse(world, "no buffer is registered that begins there, or not on all PEs");
@@ -186,7 +186,7 @@ int unregister_buffer(Team& world, void* address) {
   const auto segment = device_segments().remove(address);
   runtime().device_state().update_buffers();
   runtime().device_memory().unmap(*segment);
-  sync(world);  // nobody frees it while another still maps it
+  sync(world);  // no PE frees it while another still maps it
   return 0;
 }
 
