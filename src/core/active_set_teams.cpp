@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the slot of a set in PE 0's list, here or by the transport, and the team in that slot.
-// Invariant: no thread holds a lock while it waits: members meet in any order of the sets.
+// Looks up the slot of a set in PE 0's list, by the transport if PE 0 is far, and the team in that
+// slot.
+// Invariant: no thread holds a lock while it waits, so members may use their sets in any order.
 #include "core/active_set_teams.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ Team* ActiveSetTeams::find_or_make(std::uint64_t name, int size,
   return &team;
 }
 
-// Of another thread, which is in find_or_make().
+// Waits for the team that another thread is making in find_or_make().
 Team& ActiveSetTeams::await_team(int slot, int size) const {
   Team* team = nullptr;
   wait_until_ready(

@@ -28,7 +28,7 @@ struct ActiveSet {
     if (start < 0 || size < 1 || size > n_pes || log_stride < 0 || log_stride > 30) return false;
     return start + (static_cast<std::int64_t>(size - 1) << log_stride) < n_pes;
   }
-  // Of a set within the job.
+  // True if the PE is in the set, which must be within the job (is_within).
   bool contains(int pe) const {
     const int distance = pe - start;
     return distance >= 0 && (distance & ((1 << log_stride) - 1)) == 0 &&
@@ -37,23 +37,25 @@ struct ActiveSet {
   std::vector<int> pes() const;
 };
 
-// The names under which sets and other lists of PEs have their slots. Never 0.
+// Returns the name under which a set has its slot. Never 0.
 std::uint64_t name_of(const ActiveSet& set);
-// Of any other list: a hash, which no set has.
+// The same for any other list of PEs. The name of two PEs or more is a hash that no set has as its
+// name.
 std::uint64_t name_of(const std::vector<int>& pes);
 
-// In the control segment of PE 0. All bytes zero: no set has a slot yet.
+// The list, in the control segment of PE 0. If all bytes are zero, no set has a slot yet.
 struct alignas(4096) ActiveSetList {
   std::atomic<std::uint64_t> names[kActiveSetSlots];
 
-  // The slot of the set; -1: it has none, and all are taken. Some loads if it has one already.
+  // Returns the slot of the set, or -1 if it has none and all are taken. A set that has one already
+  // costs only some loads.
   int slot_of(const ActiveSet& set) { return slot_of(name_of(set)); }
   int slot_of(std::uint64_t name);
 };
 
-// The same where the list is a far PE's. enter(place, name) puts a name where none is, and answers
-// with what was there. `known` is this PE's own list of what it has found, so that it asks for each
-// place once.
+// The same for a list in a far PE's memory. enter(place, name) stores the name if the place is
+// empty, and returns what was there before. `known` is this PE's own list of the names that it has
+// found, so that it asks for each place once.
 using EnterName = std::function<std::uint64_t(std::size_t place, std::uint64_t name)>;
 int slot_of(std::uint64_t name, ActiveSetList& known, const EnterName& enter);
 

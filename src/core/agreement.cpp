@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The name of the build, and the PEs' settings side by side: in the directory of the arena, then
-// those of the nodes.
+// Makes the name of the build. Compares the settings of a node's PEs, which are in the directory of
+// the arena, and then the settings of the nodes.
 // Invariant: all compare each entry with the first one, so all find the same PE that differs. That
 // one prints the line and ends the job, and the others wait for the end.
 #include "core/agreement.hpp"
@@ -65,7 +65,8 @@ constexpr std::size_t kHeapUnderValgrind = std::size_t{64} << 20;
 
 constexpr off_t kMostBytesOfTable = 1 << 20;
 
-// Says what is wrong with the file before it is opened: open would wait for a pipe's writer.
+// Returns what is wrong with the file, or an empty text. Called before the file is opened, since
+// open would wait for the writer of a pipe.
 std::string fault_of_file(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return errno_text();
@@ -154,11 +155,13 @@ std::optional<std::string> difference_of(const Settings& settings, const Setting
 
 std::size_t heap_bytes(const Environment& environment, int n_pes) {
   if (environment.symmetric_size > 0) return round_up(environment.symmetric_size, kMinAlignment);
-  // Kernels reach the host heaps of a GPU target if the driver pins them, so they are small there.
+  // The driver of a GPU pins the host heaps so that kernels reach them, so there they are small.
   if (!kDevicesAreProcessors) return kHeapOfGpus;
-  // Half of the machine, in equal shares. Address space only, so there is no need to be modest.
+  // Half of the machine's memory, in equal shares. A heap may be this large, since it takes only
+  // address space until it is used.
   std::size_t share = machine_memory_bytes() / 2 / static_cast<std::size_t>(n_pes);
-  // Valgrind looks for lost memory in all that a process maps, which takes the pages it looks at.
+  // When Valgrind looks for leaks it reads all mapped memory, and each page that it reads takes
+  // memory.
   if (memory_checker() == MemoryChecker::valgrind) share = std::min(share, kHeapUnderValgrind);
   return std::max(share / kRegionAlignment, std::size_t{1}) * kRegionAlignment;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what is wrong with a team or a context that a call names. Invariant: said once, with the
-// routine.
+// Ends the job for a call with an invalid team, context or PE number.
+// Invariant: the line names the routine and what is wrong.
 #include "core/call.hpp"
 
 #include "base/error.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a call of a program comes from: its name for messages, its team or context, and whose
-// numbers its PEs are.
+// An entry point's view of its call: the routine's name for messages, the team or context, and
+// which world PE a PE number means.
 // Invariant: a call while the library is not active, or with an invalid handle, ends the job with
 // one line. Called by the entry points of api/.
 #ifndef MESHMEM_CORE_CALL_HPP_
@@ -15,7 +15,7 @@
 
 namespace meshmem {
 
-// Ends the job unless the library is between init and finalize, and the caller the host.
+// Ends the job if the library is not between init and finalize, or if a kernel calls.
 inline void require_active(const char* routine) {
   host_only(routine);
   if (address_map.n_pes == 0) [[unlikely]]
@@ -28,9 +28,9 @@ struct Call {
   int world_pe(int pe) const { return pe; }
 };
 
-// Within a node every put is a store of the calling thread, so a context holds no queue. It is the
-// team whose PE numbers its calls use: (unique number << 16) + the team's handle, so that a kernel
-// too finds the team without asking. SHMEM_CTX_DEFAULT is number 0 of SHMEM_TEAM_WORLD.
+// A context has no queue of its own: it only names the team whose PE numbers its calls use. Its
+// value is (unique number << 16) + the team's handle, so kernels find the team from the value
+// alone. SHMEM_CTX_DEFAULT is number 0 of SHMEM_TEAM_WORLD.
 inline constexpr int kContextTeamBits = 16;
 static_assert(kMaxTeams < 1 << kContextTeamBits);
 
@@ -59,7 +59,7 @@ struct CallInContext {
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_team(shmem_team_t handle, const char* routine);
 
-// nullptr for SHMEM_TEAM_INVALID; a handle of no team ends the job.
+// Returns nullptr for SHMEM_TEAM_INVALID. Any other handle without a team ends the job.
 inline Team* team_of(shmem_team_t handle, const char* routine) {
   require_active(routine);
   if (handle == SHMEM_TEAM_INVALID) return nullptr;
@@ -69,7 +69,7 @@ inline Team* team_of(shmem_team_t handle, const char* routine) {
   return team;
 }
 
-// For a collective, which must not be given the invalid team.
+// The same for a collective: SHMEM_TEAM_INVALID ends the job too. Notes the routine in the team.
 Team& collective_team(shmem_team_t handle, const char* routine);
 
 }  // namespace meshmem

@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kCardKey = "meshmem.node";
 
-// `speaks`: of the PEs that find another build, this one says so at once.
+// Returns the card that the PE `first_pe` has published. Ends the job if another build made it;
+// `speaks`: this PE prints that at once, while others leave it time to do so.
 NodeCard card_of(const Nodes& nodes, int first_pe, bool speaks = true) {
   NodeCard card;
   const std::string text = lookup(first_pe, kCardKey);

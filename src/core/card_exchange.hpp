@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the nodes of a job known to each other. Each one's first PE publishes its card, one
-// exchange of all PEs carries the cards, and every PE reads them.
+// Makes the nodes of a job known to each other. The first PE of each node publishes the node's
+// card, one exchange of all PEs carries the cards, and every PE reads them.
 // Invariant: all PEs find the same facts, and the same node whose settings differ. Called by
-// start-up, once a process; a wire address also later.
+// start-up, once a process; wire_address_of() also later.
 #ifndef MESHMEM_CORE_CARD_EXCHANGE_HPP_
 #define MESHMEM_CORE_CARD_EXCHANGE_HPP_
 
@@ -17,11 +17,11 @@
 
 namespace meshmem {
 
-// Called by all PEs, when those of the node have stored in the arena what a card says.
+// Called by all PEs, when the PEs of their node have stored in the arena what a card says.
 void exchange_cards(const NodeMemory& memory, double start_timeout);
 
-// Called by all PEs after it. Fills `nodes`, `share` and, with the addresses of the other nodes,
-// `others`. Returns what all nodes have in common.
+// Called by all PEs after exchange_cards(). Fills `nodes`, `share` and, with the addresses of the
+// other nodes, `others`. Returns the facts of all nodes together (add_facts).
 NodeFacts read_cards(const NodeMemory& memory, Nodes& nodes, CoreShare& share,
                      std::vector<MachineAddresses>& others);
 

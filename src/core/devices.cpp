@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice of devices, their memory, and what kernels are told of the memory of all PEs.
-// Invariant: all nodes agree on each size before memory of this size is taken. Tables for kernels
-// are by world PE, tables of the node by index.
+// Chooses devices, takes their memory, and fills the tables by which kernels find the memory of all
+// PEs. Invariant: all nodes agree on each size before memory of this size is taken. Tables for
+// kernels are by world PE, tables of the node by index.
 #include "core/devices.hpp"
 
 #include <atomic>
@@ -47,7 +47,8 @@ bool Devices::choose() {
   return false;
 }
 
-// The size that all nodes can take. All must have asked for the same size.
+// Returns the size that all nodes can take. Ends the job unless all PEs have asked for the same
+// size.
 std::size_t Devices::agree_on_heap_bytes() {
   const std::uint64_t wish = memory_.heap_wish();
   const std::uint64_t greatest =
@@ -137,7 +138,7 @@ std::vector<std::byte*> Devices::host_heaps_for_kernels() const {
   return heaps;
 }
 
-// By a thread of its own, since HIP has no call that waits for all streams with a timeout.
+// HIP has no call that waits for all streams with a timeout, so a helper thread waits.
 void Devices::await_streams(const char* routine) const {
   std::atomic<bool> is_over{false};
   std::thread waiter = start_thread("that waits for the streams", [&] {

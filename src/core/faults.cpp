@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stack, heap, abort; and the record of failed allocations for kernels on processors.
-// Invariant: works in a signal handler. GPUs end kernels by themselves, so that there is nothing to
-// show of those.
+// Prints the stack, puts the heap in the core file, and ends the process. For a kernel on a
+// processor, also prints the failed allocation whose NULL it has used.
+// Invariant: works in a signal handler. GPUs end their kernels themselves, so of those there is
+// nothing to show.
 #include "core/faults.hpp"
 
 #include <signal.h>
@@ -34,8 +35,8 @@ volatile std::sig_atomic_t ending_signal;
 
 constexpr unsigned kSecondsForStack = 10, kSecondsForPlace = 2;
 
-// Ends the process by this signal after `seconds`. Texts are made with locks and memory that this
-// thread may have been in the middle of, so they may never be ready.
+// Ends the process by signal `number` after `seconds`, unless alarm(0) comes first. Making a text
+// may hang, since it takes locks that the interrupted thread may hold.
 void end_soon_by(int number, unsigned seconds) {
   ending_signal = number;
   sigset_t ends;  // which the program may have blocked
@@ -56,7 +57,8 @@ void show_where(StackOf whose) {
   if (shown_heap) shown_heap->put_in_core_file();
 }
 
-// In a job that ends by core files it shows the whole stack.
+// Prints where in the program the kernel was. In a job that ends by core files (shown_heap), prints
+// the whole stack instead.
 [[maybe_unused]] void show_place_in_kernel() {
   end_soon_by(SIGSEGV, shown_heap ? kSecondsForStack : kSecondsForPlace);
   if (shown_heap) return show_where(StackOf::interrupted);
@@ -76,7 +78,7 @@ std::uintptr_t stack_pointer(const void* context) {
 #endif
 }
 
-// Says what the bad address is, as far as the library knows.
+// Returns what the bad address is, as far as the library knows.
 std::string text_of_address(const siginfo_t& about, const void* context) {
   constexpr std::uintptr_t kFrame = 1 << 20;  // what a function may take of the stack at once
   const void* const address = about.si_addr;
@@ -91,17 +93,18 @@ std::string text_of_address(const siginfo_t& about, const void* context) {
                            about.si_signo == SIGBUS ? ", for which the machine has no memory" : "");
   if (auto failed = failed_allocation_at(address)) return *failed;
   return about.si_code == SEGV_MAPERR ? "the program has no such memory"
-                                      : "memory that may not be used so";
+                                      : "memory that may not be accessed in this way";
 }
 
-// The processor gives no address for a number that cannot be one.
+// If a number cannot be an address, the processor does not report it (SI_KERNEL).
 std::string text_of_fault(const siginfo_t& about, const void* context) {
   const char* const name = strsignal(about.si_signo);
-  if (about.si_code == SI_KERNEL) return fmt::format("{} at what can be no address", name);
+  if (about.si_code == SI_KERNEL) return fmt::format("{} at an impossible address", name);
   return fmt::format("{} at {}: {}", name, about.si_addr, text_of_address(about, context));
 }
 
-// A second fault, in here, ends the process. Says nothing about a signal that a process has sent.
+// Prints lines about a fault, and ends the process. A second fault in here ends it at once. A
+// signal that a process has sent gets no line.
 void explain_fault(int number, siginfo_t* about, void* context) {
   for (const int fault : {SIGSEGV, SIGBUS}) signal(fault, SIG_DFL);
   if (about->si_code > 0 && !is_child_of_pe()) {
@@ -109,7 +112,7 @@ void explain_fault(int number, siginfo_t* about, void* context) {
     print_line(text_of_fault(*about, context));
     show_where(StackOf::interrupted);
   }
-  raise(number);  // ends the process as it would have without us
+  raise(number);  // ends the process as the fault would have
 }
 
 }  // namespace
@@ -119,7 +122,7 @@ void end_by_core_files(SymmetricHeap& heap) {
   set_abort_job([](int) {
     end_soon_by(SIGABRT, kSecondsForStack);
     show_where(StackOf::caller);
-    std::signal(SIGABRT, SIG_DFL);  // a handler of the program's must not end it otherwise
+    std::signal(SIGABRT, SIG_DFL);  // a handler of the program might not let it end
     std::abort();
   });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stack and the core file of a PE that fails under MESHMEM_ABORT=core. Also says what a bad
-// address of the host is, and names the failed allocation whose NULL a kernel has used.
+// Prints the stack of a PE that fails under MESHMEM_ABORT=core, and lets it leave a core file. Also
+// says what a bad address of the host is, and names the failed allocation whose NULL a kernel has
+// used.
 // Invariant: the launcher sees a PE that was killed by a signal, and ends the others. Called by
 // start-up, once it is known who starts this process.
 #ifndef MESHMEM_CORE_FAULTS_HPP_
@@ -11,8 +12,8 @@ namespace meshmem {
 
 class SymmetricHeap;
 
-// From now on errors, those of kernels on processors included, print the stack, and put what `heap`
-// holds in the core file. The heap lives as long as the process.
+// From now on an error prints the stack, and leaves a core file with the blocks of `heap`. This
+// includes errors in kernels on processors. The heap lives as long as the process.
 void end_by_core_files(SymmetricHeap& heap);
 
 // From now on a bad address of the host prints a line about the address, then the stack, and ends

@@ -139,7 +139,7 @@ void JobConnection::share_statics(const StaticData& statics) {
   statics_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
 }
 
-// Between nodes their first PEs meet, and find the highest sequence number of any team.
+// The first PEs of the nodes also meet, and find the highest sequence number of any team.
 void JobConnection::meet(const char* where) {
   memory_.meet(where);
   if (!network_.is_connected()) return;
@@ -156,12 +156,12 @@ std::uint64_t JobConnection::greatest_of_nodes(std::uint64_t number, const char*
   if (memory_.is_first()) agreed.store(network_.meet(number, where), std::memory_order_relaxed);
   memory_.meet(where);
   number = agreed.load(std::memory_order_relaxed);
-  memory_.meet(where);  // nobody looks at `agreed` any more
+  memory_.meet(where);  // all PEs have read `agreed`
   return number;
 }
 
-// By two words of the header: gathering what each PE says would make every PE map pages of all
-// others.
+// Uses two words of the header. If each PE had words of its own, every PE would have to map pages
+// of all others.
 JobConnection::StartOutcome JobConnection::compare_starts(bool has_failed, const char* where) {
   ++starts_;
   ArenaHeader& header = memory_.arena().header();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // This PE's connection to the others of its job: the launcher, the arena of the node, the other
-// nodes, the transport. It tells each PE where the memory of all is.
+// nodes, the transport. It knows where the memory of each PE is mapped here.
 // Invariant: made once a process, and kept until it ends. A failure of one PE ends the job; no PE
 // waits for one that has gone. Part of the Runtime.
 #ifndef MESHMEM_CORE_JOB_CONNECTION_HPP_
@@ -25,10 +25,10 @@ namespace meshmem {
 
 class JobConnection {
  public:
-  // Finds out who this PE is and who the others are. From here on a mistake ends the job, not this
-  // PE only.
+  // Finds out who this PE is and who the others are. From here on an error ends the job, not only
+  // this PE.
   void join(const Environment& environment);
-  // After join(). From here on PEs reach each other. `tuning`: the text of the file that
+  // Called after join(). From here on PEs reach each other. `tuning`: the text of the file that
   // MESHMEM_TUNING names.
   void connect(const Environment& environment, const std::string& tuning);
   bool is_open() const { return memory_.is_open(); }
@@ -50,12 +50,14 @@ class JobConnection {
   // How many bytes are left free behind each block of the symmetric heaps.
   std::size_t gap() const;
 
-  // Returns when all PEs of the job have come, before there are teams and after them.
+  // Returns when all PEs of the job have called it. It needs no team, so start-up and
+  // shmem_finalize use it.
   void meet(const char* where);
-  // Returns the greatest of the nodes' numbers to all PEs. All PEs of a node come with the same
+  // Collective: returns the greatest number that any PE passes. The PEs of a node all pass the same
   // number.
   std::uint64_t greatest_of_nodes(std::uint64_t number, const char* where);
-  // All PEs tell how the first initialization of a round has gone, and meet.
+  // Collective: returns whether the init that opens the library has failed on a PE, and whether it
+  // has succeeded on a PE.
   struct StartOutcome {
     bool has_failures = false, has_successes = false;
   };
@@ -85,7 +87,7 @@ class JobConnection {
   Segment heap_, statics_;  // point to the two vectors
   CoreShare core_share_;
   bool more_pes_than_cores_ = false;
-  std::uint64_t starts_ = 0;  // that have been compared
+  std::uint64_t starts_ = 0;  // calls of compare_starts() so far
 };
 
 }  // namespace meshmem

@@ -16,8 +16,8 @@
 namespace meshmem {
 namespace {
 
-// The driver of a GPU may take back the memory of the commands in an exit handler of its own, which
-// comes before those of libraries.
+// Abandons the proxy at exit(). A GPU's driver may take back the memory of the commands in an exit
+// handler of its own, which runs before those that libraries registered when they were loaded.
 void abandon_before_the_driver(Proxy& thread) {
   if constexpr (kDevicesAreProcessors) return;
   static Proxy* const of_process = &thread;

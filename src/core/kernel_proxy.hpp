@@ -24,13 +24,13 @@ struct CollectivesOfKernels {
 
 class KernelProxy {
  public:
-  // Before open().
+  // Called before open().
   void use_collectives(CollectivesOfKernels collectives) { collectives_ = std::move(collectives); }
   // Returns the ring that kernels of the device get. It has no slots if the thread is off.
   device::ProxyRing open(int device, const Nodes& nodes, ProxyKind kind);
   // Called when no kernel runs any more.
   void close();
-  // Kernels learn whether the team in this slot spans nodes. Does nothing before open().
+  // Tells kernels whether the team in this slot spans nodes. Does nothing before open().
   void note_team(int slot, bool spans_nodes) { memory_.note_team(slot, spans_nodes); }
   Proxy& thread() { return thread_; }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what the address is that a kernel looks at. It is a variable of the program, or a flag or
-// packet of a collective. The place of these in the sync slab tells the team and the sender: flags
-// by their index, packets by their row.
-// Invariant: finds places as TeamSync (device/sync.hpp) does. A team whose collective is under way
-// is alive.
+// Says what a kernel polls: a variable of the program, or a flag or packet of a collective. The
+// place of a flag or packet in the sync slab tells its team and its sender. The sender follows from
+// the flag's index or the packet's row.
+// Invariant: finds places as TeamSync (device/sync.hpp) does. A team lives while it has a
+// collective under way.
 #include "core/kernel_waits.hpp"
 
 #include <fmt/format.h>
@@ -77,11 +77,11 @@ std::string text_of(const void* awaited) {
     if (const auto wait = sync_wait_at(sources->state.state().sync_layout, slot, offset))
       return whom(*wait, *team);
   }
-  return fmt::format("a flag of the library's at {}", awaited);
+  return fmt::format("a flag of the library at {}", awaited);
 }
 
-// A wait of a kernel that others can see. Each time that it says what it waits for, it has looked
-// since the last time.
+// A wait of a kernel, shown on the board. Between two calls of say() the kernel has looked at its
+// address again. So the job ends at the second call after the timeout.
 struct KernelWait {
   ShownWait shown;
   bool is_late = false;
@@ -92,7 +92,7 @@ double seconds_since(std::uint64_t since_ns) {
   return static_cast<double>(static_cast<std::uint64_t>(now.count()) - since_ns) * 1e-9;
 }
 
-// Many threads may wait for the same: one says so.
+// Many threads may wait for the same address. Only one prints the line.
 void end_late_job(const std::string& what) {
   static std::atomic_flag is_ending;
   if (!is_ending.test_and_set()) report_timeout(wait_policy.timeout_seconds, what);

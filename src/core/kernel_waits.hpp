@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes what kernels wait for to the board where the host's waits are, if devices are processors.
-// A wait that lasts longer than MESHMEM_TIMEOUT ends the job, as on the host.
-// Invariant: only reads what teams and kernels use. Begun by start-up.
+// If devices are processors, writes what kernels wait for to the board that also shows the host's
+// waits. A wait that lasts longer than MESHMEM_TIMEOUT ends the job, as on the host.
+// Invariant: only reads what teams and kernels use. Start-up begins it.
 #ifndef MESHMEM_CORE_KERNEL_WAITS_HPP_
 #define MESHMEM_CORE_KERNEL_WAITS_HPP_
 
@@ -28,7 +28,8 @@ struct KernelWaitSources {
 struct SyncWait {
   std::optional<int> team_pe;  // nullopt: the other blocks of its own grid
 };
-// Follows from the layout alone. nullopt: the place is not one of the team's in that slot.
+// Returns whom a kernel waits for at this offset, from the layout alone. nullopt: the place does
+// not belong to the team in that slot.
 std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
                                      std::size_t offset);
 

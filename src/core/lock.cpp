@@ -30,14 +30,14 @@ constexpr std::uint32_t kQueued = 1u << 31;  // waits or holds
 constexpr std::uint32_t kHeld = 1u << 30;
 constexpr std::uint32_t kNext = kHeld - 1;
 
-// In jobs of up to this many PEs the text of a wait names the holder. In larger jobs it names only
-// the PE before this one; follow these to the holder. Finding the holder asks every PE, and touches
-// a page of each.
+// Finding the holder takes a question to every PE, and touches a page of each. So the text of a
+// wait names the holder only in jobs of up to this many PEs. In larger jobs it names only the PE
+// before this one in the queue.
 constexpr unsigned kMostAsked = 64;
 
 std::uint32_t load(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 
-// Replaces `expected` by `desired` if that is what there is.
+// Stores `desired` and returns true if the word is `expected`.
 bool replace(std::uint32_t& word, std::uint32_t expected, std::uint32_t desired) {
   return __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED);
@@ -112,7 +112,7 @@ void Lock::refuse_second() const {
   fatal("{}: this PE has or waits for {} already", routine_, text());
 }
 
-// An OR: a successor may have entered itself already.
+// Uses an OR, since the next PE may have entered its number already.
 void Lock::hold() { __atomic_fetch_or(&mine_->place, kQueued | kHeld, __ATOMIC_RELAXED); }
 
 void Lock::acquire() {
@@ -138,7 +138,7 @@ void Lock::acquire() {
 }
 
 bool Lock::try_acquire() {
-  // Busy as well if a thread of this PE has it or waits for it.
+  // The lock is also busy if a thread of this PE has it or waits for it.
   if (load(mine_->place) != 0 || !replace_tail(0, my_number_)) return false;
   hold();
   return true;
@@ -155,7 +155,7 @@ void Lock::release() {
     __atomic_store_n(&mine_->place, 0, __ATOMIC_RELAXED);
     return;
   }
-  // Another PE has taken the tail, and is about to tell its number.
+  // Another PE has taken the tail, and is about to enter its number here.
   std::uint32_t next = 0;
   wait_until_ready(
       [&] { return (next = load(mine_->place) & kNext) != 0; },

@@ -4,8 +4,8 @@
 // symmetric `long` is eight bytes in every PE. PE 0's copy holds the queue's tail, and each PE's
 // own copy that PE's place in the queue: whether it waits or holds, and who comes next. Each PE
 // waits on its own copy, and a release touches that of the next PE alone.
-// Invariant: a lock that nobody wants is 0 in all PEs, so none is ever made or given back, and a PE
-// may hold or wait for any number. Called by api/; unit tests have PEs that are threads.
+// Invariant: a lock that nobody wants is 0 in all PEs, so locks are never created or freed, and a
+// PE may hold or wait for any number of them. Called by api/; unit tests have PEs that are threads.
 #ifndef MESHMEM_CORE_LOCK_HPP_
 #define MESHMEM_CORE_LOCK_HPP_
 
@@ -22,7 +22,7 @@ class Lock {
  public:
   Lock(const AddressMap& map, long* lock, const char* routine);
 
-  // Returns when this PE holds the lock: in the order of the calls.
+  // Returns when this PE holds the lock. PEs get it in the order of their calls.
   void acquire();
   // True if nobody had the lock, and this PE holds it now.
   bool try_acquire();
@@ -35,7 +35,7 @@ class Lock {
   struct Words;
   enum class Half { tail, place };
 
-  // nullptr for a far PE.
+  // Returns PE `pe`'s copy of the lock, or nullptr for a far PE.
   Words* words_of(int pe) const;
   // Does the operation on a half of PE `pe`'s copy, near or far, and returns the value before.
   std::uint32_t change(int pe, Half half, device::AtomicOp op, std::uint32_t operand,

@@ -61,7 +61,7 @@ void Network::open_wire(const Environment& environment, bool on_one_machine, boo
                             &error);
   if (made.wire == nullptr) {
     if (!is_first) wait_for_others_to_report();
-    fatal("no network {}: {}", name_of(made.kind), error);
+    fatal("the network {} cannot be used: {}", name_of(made.kind), error);
   }
   debug("the job takes the network {}: {}", name_of(made.kind), made.why);
   wire_kind_ = made.kind;

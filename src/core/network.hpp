@@ -23,7 +23,8 @@ namespace meshmem {
 
 class Network {
  public:
-  // A failure on one PE of a node is a failure on all of them. The PE with `is_first` prints it.
+  // Called by all PEs. If it fails, it fails on all PEs of a node, and the PE with `is_first`
+  // prints the line.
   void open_wire(const Environment& environment, bool on_one_machine, bool is_first);
   WireKind wire_kind() const { return wire_kind_; }
   std::string wire_address() const { return transport_->wire_address(); }

@@ -30,7 +30,8 @@ void write_text(std::string& text, std::string_view part) {
   text.append(part);
 }
 
-// Takes parts off a text; is_good() is false once one was not there.
+// Takes fields off the beginning of a text. is_good() is false once a field was missing or too
+// long.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}

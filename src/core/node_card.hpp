@@ -20,8 +20,8 @@
 
 namespace meshmem {
 
-// Facts about the PEs of a node, and then of all nodes: a value that all have, or the least of
-// theirs.
+// Facts about the PEs of a node, or of all nodes: a value that all have, or the least of their
+// values.
 struct NodeFacts {
   Settings settings;  // of the first PE
   std::uint64_t control_bytes = 0;
@@ -39,7 +39,7 @@ void add_facts(NodeFacts& all, const NodeFacts& node);
 
 struct NodeCard {
   std::vector<int> pes;                // of the world, ascending
-  std::vector<std::string> addresses;  // of each one's wire
+  std::vector<std::string> addresses;  // the wire address of each
   std::string host;
   // Names the set of cores that the PEs run on, so that nodes of one machine that share its cores
   // have the same value. 0: unknown.
@@ -52,9 +52,9 @@ struct NodeCard {
 inline constexpr std::size_t kMostHostBytes = 255;
 
 std::string pack_card(const NodeCard& card);
-// The build that made the card; empty: the text is no card, or one of another version.
+// Returns the name of the build that made the card. Empty: the text is not a card of this version.
 std::string build_of_card(std::string_view text);
-// nullopt, or why the text is not a card of this build in a job of `n_pes`.
+// Fills `card`. Returns nullopt, or why the text is not a card of this build in a job of `n_pes`.
 std::optional<std::string> unpack_card(std::string_view text, int n_pes, NodeCard& card);
 
 }  // namespace meshmem

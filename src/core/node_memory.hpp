@@ -47,10 +47,10 @@ class NodeMemory {
   DirectoryEntry* directory() const { return arena_->directory(); }
   DirectoryEntry& mine() const { return directory()[index_]; }
 
-  // The highest that a team of this or another node had reached when the library was last
-  // finalized.
+  // The highest sequence number that a team of this or another node had reached when the library
+  // was last finalized.
   std::uint64_t highest_sequence() const;
-  // Stores how others reach this PE by the network. The first PE publishes it.
+  // Stores this PE's wire address in the arena. The node's first PE publishes it.
   void tell_wire_address(const std::string& address);
 
   std::byte* base_of(int index, RemoteSegment segment) const;
@@ -58,7 +58,8 @@ class NodeMemory {
   ActiveSetList* active_sets() const;                         // of the first PE
   static std::size_t place_of_active_set(std::size_t place);  // in the control segment
 
-  // Returns when all PEs of the arena have come. For use before there are teams and after them.
+  // Returns when all PEs of the arena have called it. It needs no team, so start-up and
+  // shmem_finalize use it.
   void meet(const char* where);
 
  private:

@@ -3,7 +3,7 @@
 // The members of a team that are on this node, with what their collectives need: each one's area
 // and memory are mapped here.
 // Invariant: all members number themselves and the operations alike. Part of a Team, and the
-// argument of collectives within a node. Unit tests make some whose PEs are threads.
+// argument of collectives within a node. Unit tests make NodeTeams whose PEs are threads.
 #ifndef MESHMEM_CORE_NODE_TEAM_HPP_
 #define MESHMEM_CORE_NODE_TEAM_HPP_
 
@@ -26,8 +26,8 @@ struct NodeTeam {
   int slot = 0;          // of the areas
   bool is_whole = true;  // the team has no other members
 
-  // Operations: the last one's number, and the last one of which this PE knows that all members
-  // have started it.
+  // The number of the last operation, and of the last one that all members have started as far as
+  // this PE knows.
   std::uint64_t sequence = 0;
   std::uint64_t known_started = 0;
   const char* routine = "";  // what the user called: for messages
@@ -39,13 +39,15 @@ struct NodeTeam {
   // "shmem_barrier_all (SHMEM_TEAM_WORLD, 4 PEs)": for messages.
   std::string call_text() const;
 
-  // Where a symmetric address is in a member's memory, mapped here; a bad address ends the job.
+  // Returns where a member's copy of a symmetric address is mapped here. A bad address ends the
+  // job.
   std::byte* translate(const void* address, std::size_t bytes, int pe) const {
     return meshmem::translate(*map, address, bytes, world_pe(pe), routine);
   }
 };
 
-// Of `pes` (world PEs in team order), without areas; `me` is -1 if my_world_pe is not among them.
+// Makes the NodeTeam of `pes` (world PEs in team order), without areas. `me` is -1 if my_world_pe
+// is not among them.
 NodeTeam make_node_team(std::vector<int> pes, int my_world_pe, const AddressMap& map);
 
 // "SHMEM_TEAM_WORLD, 4 PEs"

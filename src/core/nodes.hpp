@@ -24,7 +24,7 @@ class Nodes {
   // modulo the number of PEs there, so that the processes of a node share the work.
   Nodes(int n_pes, int my_pe, int my_index);
 
-  // One after the other: add() the card of the node that has next_pe() first, until that is -1.
+  // The caller adds the card of the node whose first PE is next_pe(), until next_pe() is -1.
   int next_pe() const { return next_pe_; }
   // nullopt, or why this cannot be the card of the next node.
   std::optional<std::string> add(const NodeCard& card);
@@ -36,9 +36,10 @@ class Nodes {
   int node_of(int pe) const { return has_several() ? place_of(pe).node : 0; }
   bool is_near(int pe) const { return !has_several() || place_of(pe).node == mine(); }
 
-  // Only where there are several.
+  // These may be called only if there are several nodes.
   int index_of(int pe) const { return place_of(pe).index; }  // among the PEs of its node
   int first_pe_of(int node) const { return of(node).first_pe; }
+  // The PE on the node of `pe` that this PE talks to.
   int server_of(int pe) const { return of(node_of(pe)).server; }
   std::string_view address_of_server(int pe) const;
   std::string_view host_of(int pe) const;

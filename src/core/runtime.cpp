@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps from an init to its finalize: heaps, teams, the address map, what kernels know; and the
-// end of a process that leaves without one.
+// Opens and closes the library: heaps, teams, the address map, and the tables for kernels. Also
+// handles a process that ends without shmem_finalize.
 // Invariant: PEs meet before they use what others open, and before they close what others use.
 #include "core/runtime.hpp"
 
@@ -125,8 +125,8 @@ void Runtime::leave() {
   if (is_ending_ && depth_ == 0) disconnect_from_launcher();
 }
 
-// Without the lock: a signal's handler may end the process in the middle of a start, which holds
-// it.
+// Takes no lock: a signal handler may end the process in the middle of a start, which holds the
+// lock.
 void Runtime::disconnect() {
   is_ending_ = true;
   if (depth_ == 0) disconnect_from_launcher();
@@ -138,8 +138,9 @@ void Runtime::abandon() {
   job_.network().abandon();
 }
 
-// Programs forget shmem_finalize on all PEs at once, and one line is enough. So the first PE on PE
-// 0's node says it at once; the first PE of another node says it if it still lives seconds later.
+// Programs forget shmem_finalize on all PEs at once, and one line is enough. So on PE 0's node the
+// PE that ends first prints it at once. On another node the PE that ends first prints it if it
+// still lives seconds later.
 void Runtime::end_unfinished() {
   std::fflush(nullptr);  // the program's output, which exit() would write after this
   const bool is_first = !job_.memory().arena().header().reports_unfinished_exit.exchange(true);
@@ -215,7 +216,7 @@ void Runtime::remove_team(Team& team) {
 void Runtime::close() {
   if (has_devices()) devices_.await_streams("shmem_finalize");
   kernel_proxy_.close();
-  job_.meet("finalize");  // by then all that streams and kernels of any PE had under way has come
+  job_.meet("finalize");  // after it, all transfers of streams and kernels have arrived
   devices_.close();
   job_.memory().mine().highest_sequence = teams_->highest_sequence();
   teams_.reset();

@@ -3,8 +3,8 @@
 // The one object that is the library's state in this process: from the first shmem_init to the last
 // shmem_finalize.
 // Invariant: the connection to the launcher, the arena and the place of the static data are made
-// once a process and stay until it ends. Heap and teams live from a first init to its last
-// finalize. Called by api/.
+// once a process and stay until it ends. Heap and teams live from the init that opens the library
+// to the finalize that closes it. Called by api/.
 #ifndef MESHMEM_CORE_RUNTIME_HPP_
 #define MESHMEM_CORE_RUNTIME_HPP_
 
@@ -28,14 +28,14 @@ namespace meshmem {
 
 class Runtime {
  public:
-  // One more user of the library. nullopt, or one line that says why it cannot start (the process
-  // may go on without it).
+  // Adds a user of the library. Returns nullopt, or one line that says why it cannot start (the
+  // process may go on without it).
   std::optional<std::string> enter();
-  // Under which library's names the next enter() starts. Its variables count beside our own, unless
-  // an earlier enter() has read the environment.
+  // Says by which library's names the program makes the next enter(). That library's environment
+  // variables count too, unless an earlier enter() has read the environment.
   void start_under_names_of(NamesOf names) { next_names_ = names; }
   NamesOf names() const { return names_; }
-  // One user less. With the last one heap and teams end, and all PEs meet.
+  // Removes a user. The last one closes heap and teams, and meets all PEs.
   void leave();
   // The process is about to end. Disconnects from the launcher, or has the last leave() do so,
   // which may still come: from a destructor, or an exit handler registered before the library's.
@@ -44,7 +44,7 @@ class Runtime {
   void abandon();
   // The program has ended with status 0 and without shmem_finalize: ends the job with a line.
   [[noreturn]] void end_unfinished();
-  // Whether the next leave() closes the library.
+  // True if the next leave() will close the library.
   bool has_one_user() const { return depth_.load(std::memory_order_acquire) == 1; }
   bool is_active() const { return depth_.load(std::memory_order_acquire) > 0; }
 
@@ -81,7 +81,7 @@ class Runtime {
   // Once a process.
   void connect();
 
-  // From each first init to its last finalize.
+  // Each time that the library opens or closes.
   void open();
   void open_host_heap();
   void open_teams();
@@ -93,7 +93,7 @@ class Runtime {
   std::atomic<bool> is_ending_{false};  // the process
   Environment environment_;
   std::atomic<NamesOf> next_names_{NamesOf::openshmem};  // of the next enter()
-  NamesOf names_ = NamesOf::openshmem;                   // of the round
+  NamesOf names_ = NamesOf::openshmem;                   // of the init that opened the library
   std::string tuning_;
   JobConnection job_;
   Devices devices_;

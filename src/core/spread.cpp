@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PEs' cores, as the directory has them. Invariant: all PEs compute the same from the same
-// sets, so none is told where to go.
+// Counts and chooses cores, from the sets of cores that the PEs have stored in the directory.
+// Invariant: all PEs compute the same from the same sets, so no PE tells another where to go.
 #include "core/spread.hpp"
 
 #include <algorithm>
@@ -71,8 +71,8 @@ bool pes_outnumber_cores(const DirectoryEntry* directory, int n_pes, const CoreS
 
 // The scheduler puts new processes on any core that is free at that moment, and takes up to a
 // second to spread PEs that only yield. With 6 PEs on one core and 2 on the other a barrier takes
-// twice as long. It takes half as long again where the PEs of two nodes share both cores, and no
-// node has one of its own.
+// twice as long. It takes one and a half times as long if the PEs of two nodes share both cores,
+// instead of one core for each node.
 int core_dealt_to(const DirectoryEntry* directory, int me, const CoreShare& share) {
   const cpu_set_t& cpus = directory[me].cpus;
   int turn = 0;

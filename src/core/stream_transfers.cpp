@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the ends of a transfer are for a stream, and what is put on the stream.
+// Finds both ends of a transfer, and puts a kernel or a copy on the stream.
 // Invariant: a kernel updates each signal, after all that the stream has done before.
 #include "core/stream_transfers.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 
 int my_device() { return runtime().device_memory().device(); }
 
-// Host memory of PE `pe`: where kernels find it, if they reach it.
+// Returns where kernels find this host memory of PE `pe`, or `on_host` if they do not reach it.
 StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
   const device::KernelSegment& heap = runtime().device_state().state().host_heap;
   const auto number = reinterpret_cast<std::uintptr_t>(address);
@@ -40,7 +40,7 @@ StreamEnd end_at_pe(const char* routine, const void* address, std::size_t bytes,
   return {place.address, place.for_kernels};
 }
 
-// Any memory of this PE. Memory that the library does not know may be out of a kernel's reach.
+// The end in this PE, in any memory. Kernels may not reach memory that the library does not know.
 StreamEnd end_here(const void* address) {
   auto* here = const_cast<std::byte*>(static_cast<const std::byte*>(address));
   if (is_on_device(address)) return {here, true};
@@ -135,7 +135,7 @@ void require_device(const char* routine) {
 void require_own_stream(const char* routine, hipStream_t stream) {
   thread_local hipStream_t last = nullptr;
   if (stream == last) return;
-  require_device(routine);  // before anybody asks for its number
+  require_device(routine);  // without one my_device() has no number to return
   const int device = device_of_stream(stream, my_device());
   if (device != my_device())
     fatal("{}: the stream is of device {}, but this PE uses device {}", routine, device,
@@ -218,8 +218,8 @@ void wait_until(const StreamCall& call, const void* variable, device::ElemType t
                    [&] { return device::launch_wait_until(word, type, cmp, value, call.stream); });
 }
 
-// Commands that earlier work on the stream has handed to the proxy are before this one in the ring,
-// whichever thread of whichever kernel it was.
+// Commands of earlier work on the stream are before this one in the ring, whichever thread of a
+// kernel gave them.
 void quiet(const StreamCall& call) {
   launch_on_stream(my_device(), call.routine, [&] { return device::launch_quiet(call.stream); });
   if (!runtime().proxy().is_running()) return;

@@ -17,10 +17,10 @@
 
 namespace meshmem::on_stream {
 
-// Every routine begins with it. Ends the job where there is no device.
+// Every routine calls it first. Ends the job if there is no device.
 void require_device(const char* routine);
-// Ends the job unless the stream is of the PE's own device. A thread that stays with a stream asks
-// once.
+// Ends the job unless the stream is of the PE's own device. A call with the same stream as the
+// thread's last one is not checked again.
 void require_own_stream(const char* routine, hipStream_t stream);
 // For a routine that concerns PEs of other nodes: ends the job without a proxy, else wakes it.
 void require_proxy(const char* routine);
@@ -41,7 +41,7 @@ void get(const StreamCall& call, void* dest, const void* source, std::size_t byt
 void put_signal(const StreamCall& call, void* dest, const void* source, std::size_t bytes,
                 const Signal& signal, int pe);
 void update_signal(const StreamCall& call, const Signal& signal, int pe);
-// One element, by value.
+// Stores one element, which the call has by value.
 void store(const StreamCall& call, void* dest, device::Scalar value, std::size_t bytes, int pe);
 void wait_until(const StreamCall& call, const void* variable, device::ElemType type,
                 std::size_t bytes, int cmp, device::Scalar value);

@@ -41,7 +41,7 @@ NodeTeam make_node_team(std::vector<int> pes, int my_world_pe, const AddressMap&
 }
 
 std::string team_text(int slot, int n) {
-  slot %= kMaxTeams;  // what kernels call on a team is said to be on that team
+  slot %= kMaxTeams;  // the twin for kernels has the text of its team
   const auto named = [&](std::string_view name) {
     return fmt::format("{}, {} PE{}", name, n, n == 1 ? "" : "s");
   };

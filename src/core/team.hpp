@@ -24,7 +24,7 @@ namespace meshmem {
 struct Team {
   int me = 0;
   int n = 1;
-  std::span<const int> pes;  // world PE of each PE of the team: those of `node`, or of all_pes
+  std::span<const int> pes;  // world PE of each PE of the team, in node.pes or in all_pes
   int slot = 0;              // of team areas, on all nodes
   shmem_team_config_t config{};
 
@@ -33,7 +33,8 @@ struct Team {
     std::vector<int> members;  // numbers in the team, ascending
     int leader() const { return members.front(); }
   };
-  // In the order of their leaders. nodes and all_pes are empty where there is one node.
+  // The nodes of the team, in the order of their leaders. nodes and all_pes are empty if there is
+  // one node.
   std::vector<Node> nodes;
   std::vector<int> all_pes;
   int my_node = 0;
@@ -43,12 +44,14 @@ struct Team {
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;
   std::uint64_t stream_calls = 0;
-  // The same members again, for collectives that kernels ask the host for, which are numbered apart
-  // from those of the program. Null where there is one node.
+  // A second Team of the same members, for collectives that kernels ask the host for. They have
+  // numbers of their own, apart from the program's collectives. Null if there is one node.
   std::unique_ptr<Team> twin_for_kernels;
-  // A kernel waits for the call. It may fill its device, so that no other kernel starts there.
+  // Of a twin: a kernel waits for the call. It may fill its device, so that no other kernel starts
+  // there.
   bool kernel_waits = false;
-  // Behind the team's newest collective on a stream that was not captured; null: there was none.
+  // The mark behind the team's newest collective on a stream that was not captured; null: there was
+  // none.
   std::shared_ptr<StreamMark> mark;
 
   bool is_on_one_node() const { return nodes.empty(); }
@@ -57,7 +60,7 @@ struct Team {
   void begin_call(const char* routine) { node.routine = routine; }
 
   bool is_predefined = false;
-  // On streams its collectives take buffers that are not symmetric.
+  // Its collectives on streams also take buffers that are not symmetric.
   bool takes_any_memory = false;
 
   int world_pe(int pe) const { return pes[static_cast<std::size_t>(pe)]; }

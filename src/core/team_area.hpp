@@ -36,8 +36,8 @@ inline constexpr std::size_t kStageBytes = 64 * 1024;  // of a message in the st
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
 // The rounds of recursive doubling and of dissemination, for up to 2^18 PEs. Recursive doubling
-// takes two rounds more than log2 n: PEs beyond a power of two hand in their data before, and get
-// the result behind.
+// takes two rounds more than log2 n: PEs beyond a power of two hand in their data in a round before
+// the others, and get the result in a round after them.
 inline constexpr int kMaxRounds = 20;
 inline constexpr int kMaxTeams = 2048;  // of a PE at the same time: each has a slot
 // The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask

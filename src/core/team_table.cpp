@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slots and teams.
+// Offers free slots to splits, and makes and finds the teams in them.
 // Invariant: a team stays where it is for as long as it lives, so find() needs no lock.
 #include "core/team_table.hpp"
 

@@ -55,9 +55,9 @@ class TeamTable {
                              std::size_t count);  // a Combine of reduction.hpp
 
   // This PE's offer to a split. Only one split at a time has the right to offer slots: otherwise
-  // two threads could agree on one slot with different PEs. offer() takes this right, or says
-  // `busy` if another split has it or a lower parent slot. On every PE the lowest goes first, so
-  // splits cannot wait for each other for ever.
+  // two threads could agree on one slot with different PEs. offer() takes this right. It says
+  // `busy` if another split has the right, or if a split of a parent in a lower slot is under way.
+  // On every PE the lowest goes first, so splits cannot wait for each other for ever.
   Offer offer(int parent_slot);
   // Gives the right back. done: the split is over; otherwise it will offer again.
   void end_offer(int parent_slot, bool done);

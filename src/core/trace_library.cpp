@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library stays loaded: its wrappers may be called for as long as the process lives.
+// Loads the library, and gives it the facts and functions by which it sees the job (TraceJob).
+// Invariant: the library stays loaded, since its wrappers may be called as long as the process
+// lives.
 #include "core/trace_library.hpp"
 
 #include <dlfcn.h>

@@ -14,11 +14,11 @@
 
 namespace meshmem {
 
-// `routine` has begun the library at `begin`. Collective. nullopt, or a line that says why there
-// can be no trace.
+// Collective. `routine`: the init that opens the library; it has begun at `begin`. Returns nullopt,
+// or a line that says why there can be no trace or check.
 std::optional<std::string> open_trace(const char* routine, int thread_level,
                                       const TraceMoment& begin);
-// Collective, while everything can still be used; nothing where there is no trace.
+// Collective, while everything can still be used. Does nothing if there is no trace.
 void close_trace();
 
 }  // namespace meshmem

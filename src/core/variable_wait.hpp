@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for variables of this PE, for one or for all, any or some of a set (OpenSHMEM 1.6, section
-// 9.11), by the representation of their type.
+// Waits for one variable of this PE, or for all, any or some of a set (OpenSHMEM 1.6, section
+// 9.11).
 // Invariant: a variable is read by one acquire load of its width, so that what was written before
 // it can be read once the condition holds. Each array of a call may be in device memory, which is
 // read by copies. The copy of the variables is made anew for each look. Called by api/wait.cpp;
@@ -86,7 +86,8 @@ static T wait_until_met(const char* routine, const T* variable, int cmp, T wante
   return wait_for(routine, variable, cmp, wanted);
 }
 
-// The answer of a test. A test that fails lets others run, which may make the next one succeed.
+// Returns the answer of a test. A test that fails lets other PEs run, so that the next one may
+// succeed.
 inline int answer(bool is_met) {
   if (!is_met) note_failed_test();
   return is_met ? 1 : 0;
@@ -109,8 +110,7 @@ inline std::uint64_t fetch_signal(const char* routine, const std::uint64_t* sign
 
 // --- Sets of variables -----------------------------------------------------------------------
 
-// Copies of those arrays of a call that are in device memory. That of the variables is made anew
-// for each look.
+// Copies of those arrays of a call that are in device memory; nullptr for the others.
 template <typename T>
 struct OnDeviceArrays {
   std::unique_ptr<HostCopy<T>> variables;
@@ -160,8 +160,9 @@ struct VariableSet {
     }
     return true;
   }
-  // Each search begins behind the variable that the thread's last one has found, so that none is
-  // passed over for ever.
+  // Returns the index of a variable that meets its condition, or SIZE_MAX. Each search begins
+  // behind the variable that the thread's last search has found, so that no variable is passed over
+  // for ever.
   std::size_t find_met() const {
     static thread_local std::size_t start = 0;
     look();
@@ -173,6 +174,7 @@ struct VariableSet {
     }
     return SIZE_MAX;
   }
+  // Lists the variables that meet their condition, and returns how many there are.
   std::size_t list_met(std::size_t* indices) const {
     look();
     std::size_t found = 0;
@@ -181,7 +183,7 @@ struct VariableSet {
     }
     return found;
   }
-  // The same for `indices` in any memory.
+  // Calls list_met() for `indices` in host or device memory.
   std::size_t report_met(const char* routine, std::size_t* indices) const {
     if (!is_on_device(indices)) [[likely]]
       return list_met(indices);

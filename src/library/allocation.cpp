@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which heap a request is for, and where all PEs meet.
+// Chooses the heap for a request, and makes all PEs meet where the standard demands it.
 // Invariant: each PE takes or returns the block in its own heap, and none asks another where it is.
 #include "library/allocation.hpp"
 
@@ -41,8 +41,8 @@ void expect_same_request(const char* routine, fmt::format_string<const Values&..
   expect_same_call(world_in(routine), arguments, values...);
 }
 
-// nullptr, on all PEs alike, if there is no such heap. Hints that contradict each other count as
-// none.
+// Returns the heap that the hints ask for; nullptr, on all PEs alike, if there is no such heap.
+// Hints that contradict each other do not count.
 SymmetricHeap* heap_for(std::size_t bytes, long hints, const char* routine) {
   const bool asks_device = hints & SHMEMX_MALLOC_DEVICE, asks_host = hints & SHMEMX_MALLOC_HOST;
   const bool by_default = runtime().environment().heap == HeapKind::device;
@@ -78,7 +78,7 @@ void clear(void* block, std::size_t bytes, const char* routine) {
 void* reallocate(void* block, std::size_t bytes, const char* routine) {
   SymmetricHeap& heap = heap_of(block);
   const std::size_t old_bytes = heap.size_of(block, routine);
-  meet(routine);  // nobody writes to the block any more
+  meet(routine);  // no PE writes to the block any more
   if (heap.try_resize(block, bytes, routine)) {
     meet(routine);
     return block;

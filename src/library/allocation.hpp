@@ -15,7 +15,7 @@ namespace meshmem {
 
 // Returns nullptr for 0 bytes, and if no free block is large enough. `hints`: SHMEMX_MALLOC_*.
 void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine);
-// Returns `count` times `size` bytes, all 0.
+// The same for `count` times `size` bytes, all set to 0, with default hints.
 void* allocate_cleared(std::size_t count, std::size_t size, const char* routine);
 // Does nothing for nullptr.
 void release(void* block, const char* routine);

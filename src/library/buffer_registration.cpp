@@ -20,7 +20,14 @@
 namespace meshmem {
 namespace {
 
-enum class Buffer { unknown, device, symmetric, overlapping, unshared };
+// The buffer of a PE, as that PE describes it.
+enum class Buffer {
+  unknown,      // not of the PE's device, or sharing it has failed
+  device,       // memory of the device that can be registered
+  symmetric,    // symmetric already
+  overlapping,  // symmetric already in part
+  unshared,     // memory of the device that other processes cannot map
+};
 
 // A PE's message about its buffer.
 struct Offer {
@@ -44,7 +51,8 @@ std::vector<Message> gather(Team& world, const Message& mine) {
   return all;
 }
 
-// Whether a part of it is symmetric already: then an address there would belong to two buffers.
+// True if a part of the buffer is symmetric already. An address there would then belong to two
+// buffers.
 bool overlaps_another(const void* address, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const std::vector<DeviceSegment> segments = device_segments().all();
@@ -87,7 +95,7 @@ const char* objection(const std::vector<Offer>& offers) {
   }
   if (offers[0].bytes == 0) return "the buffers are empty";
   const std::size_t most = std::size_t{DeviceState::kMaxBuffers} + 1;  // and the heap
-  return device_segments().all().size() >= most ? "there are too many" : nullptr;
+  return device_segments().all().size() >= most ? "too many buffers are registered" : nullptr;
 }
 
 DeviceSegment map(void* address, const std::vector<Offer>& offers) {
@@ -100,6 +108,7 @@ DeviceSegment map(void* address, const std::vector<Offer>& offers) {
   return segment;
 }
 
+// Returns whether all PEs have mapped all buffers, and whether kernels of all PEs reach them.
 Mapped agree_on(Team& world, const DeviceSegment& segment) {
   Mapped mine{true, true};
   for (std::size_t index = 0; index < segment.mapped.size(); ++index) {
@@ -114,7 +123,8 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
   return mine;
 }
 
-// The memory of a PE at an address that is to be unregistered.
+// The memory at an address that is to be unregistered: not registered, symmetric in another way, or
+// the beginning of a registered buffer.
 enum class Registration { none, symmetric, buffer };
 
 Registration registration_at(const void* address) {
@@ -128,7 +138,7 @@ Registration registration_at(const void* address) {
   return is_symmetric(address_map, address, 1) ? Registration::symmetric : Registration::none;
 }
 
-// Returns `mine` if all PEs have found the same, else none.
+// Returns `mine` if all PEs have found the same, else Registration::none.
 Registration agree_on(Team& world, Registration mine) {
   const std::vector<Registration> all = gather(world, mine);
   const bool same =
@@ -160,7 +170,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
   segment.all_for_kernels = mapped.for_kernels;
   device_segments().add(std::move(segment));
   runtime().device_state().update_buffers();
-  if (!world.is_on_one_node()) sync(world);  // puts of other nodes may come by any PE of this one
+  if (!world.is_on_one_node()) sync(world);  // any PE of this node may execute puts of other nodes
   return 0;
 }
 
@@ -168,7 +178,7 @@ int unregister_buffer(Team& world, void* address) {
   expect_same_call(world, "");
   const RelaxedCapture allowed;
   complete_transfers(world.routine());
-  sync(world);  // nobody puts to it any more
+  sync(world);  // no PE puts to it any more
   const Registration found = agree_on(world, registration_at(address));
   if (found == Registration::none)
     return refuse(world, "no buffer is registered that begins there, or not on all PEs");
@@ -176,7 +186,7 @@ int unregister_buffer(Team& world, void* address) {
   const auto segment = device_segments().remove(address);
   runtime().device_state().update_buffers();
   runtime().device_memory().unmap(*segment);
-  sync(world);  // nobody frees it while another still maps it
+  sync(world);  // no PE frees it while another still maps it
   return 0;
 }
 

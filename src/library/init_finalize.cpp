@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps once the Runtime is open, and before it closes.
+// Sets up collectives and the trace when the Runtime has been opened, and ends the trace before it
+// closes.
 // Invariant: all PEs read the same settings of collectives (agreement.hpp), so all choose alike.
 #include "library/init_finalize.hpp"
 
@@ -59,6 +60,7 @@ void print_banner(const Environment& environment) {
     debug("the variable {} is not known; see SHMEM_INFO", name);
 }
 
+// Lets the proxy hand collectives that kernels ask for to CollectivesForKernels.
 void serve_kernels() {
   CollectivesForKernels& collectives = collectives_for_kernels();
   collectives.use([](std::uint64_t number) { runtime().proxy().answer(number); });
@@ -90,8 +92,8 @@ std::optional<std::string> close_again_on(const std::optional<std::string>& erro
   return error;
 }
 
-// One more initialization; the first reads the environment. Returns nullopt, or why it cannot. A
-// thread that comes meanwhile goes on when the library is ready.
+// Counts one more initialization; the first reads the environment and opens the library. Returns
+// nullopt, or why it failed. A thread that calls it meanwhile waits until the library is ready.
 std::optional<std::string> start(const char* routine, int thread_level) {
   if (is_child_of_pe())
     return "called by a child of fork, which shares its PE's memory and is no PE itself; let the "
@@ -130,8 +132,8 @@ std::optional<std::string> start_or_say_why(const char* routine, int thread_leve
   }
 }
 
-// A set-uid program does not ask the launcher which PE it is: PMIx would load what the environment
-// names.
+// A set-uid program does not ask the launcher which PE it is, since PMIx would load files that the
+// environment names.
 void fail_together(const std::string& message) {
   if (!is_child_of_pe() && !reason_to_refuse_environment() &&
       connect_to_launcher(Environment().start_timeout).pe != 0)

@@ -12,15 +12,15 @@
 
 namespace meshmem {
 
-// One more initialization. Returns nullopt, or why it failed. Exceptions of the libraries that it
-// calls become such a reason too. thread_level: what the program asks for (SHMEM_THREAD_*).
+// Counts one more initialization. Returns nullopt, or why it failed. An exception of a library that
+// it calls becomes such a reason too. thread_level: what the program asks for (SHMEM_THREAD_*).
 std::optional<std::string> start_or_say_why(const char* routine, int thread_level);
 
 // For an error that all PEs are likely to make alike: PE 0 prints it and ends the job. Another PE
 // prints it only if it still runs a second later, because then PE 0 did not have this error.
 [[noreturn]] void fail_together(const std::string& message);
 
-// One initialization less. Waits for all PEs. Call it only while the library is active.
+// Counts one initialization less. Waits for all PEs. Call it only while the library is active.
 void finish(const char* routine);
 
 // For a shmem_finalize without a matching initialization: prints a line if SHMEM_DEBUG is set, and

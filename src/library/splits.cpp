@@ -3,8 +3,8 @@
 // How all PEs of a parent agree on the slot of a new team.
 // Invariant: a PE with wrong arguments says so in the exchange of slots, so no PE makes a team
 // alone. No PE takes the right to offer slots before all PEs of the parent have entered the split.
-// Otherwise it could hold this right while it waits for a PE that is still in another split with
-// it. That split needs the right too.
+// Otherwise a PE could hold this right while it waits in one split for a second PE. That one may
+// wait for it in another split, which also needs the right.
 #include "library/splits.hpp"
 
 #include <algorithm>
@@ -64,10 +64,11 @@ TeamTable::Offer agree_on_offer(Team& parent, bool valid) {
   }
 }
 
-// Makes a team. All PEs of the parent call it, each with the `pes` of its own new team, so one call
-// can make several teams that have no PE in common. The PEs agree on a slot and on the team's first
-// sequence number. If `valid` is false on one PE, or if no slot is free on all, all PEs get
-// nullopt. The team can be used at once, because sequence numbers only grow and need no reset.
+// Makes a team, and returns its handle. All PEs of the parent call it, each with the `pes` of its
+// own new team, so one call can make several teams that have no PE in common. The PEs agree on a
+// slot and on the team's first sequence number. If `valid` is false on one PE, or if no slot is
+// free on all, all PEs get nullopt. A PE that is not in its `pes` gets SHMEM_TEAM_INVALID. The team
+// can be used at once, because sequence numbers only grow and need no reset.
 std::optional<shmem_team_t> try_make_team(Team& parent, bool valid, const std::vector<int>& pes,
                                           const shmem_team_config_t& config) {
   const TeamTable::Offer agreed = agree_on_offer(parent, valid);
@@ -127,7 +128,8 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
   return 0;
 }
 
-// The list has a team for good, in which its PEs meet and agree on the slot of the new team.
+// The list of PEs has a team of its own until the library closes. In it the PEs meet and agree on
+// the slot of the new team.
 int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_team_t* made) {
   *made = SHMEM_TEAM_INVALID;
   Team* meeting = runtime().active_set_teams().team_of_pes(pes, [routine](Team& members) {

@@ -24,7 +24,7 @@ struct Triplet {
 int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_t& config,
                   shmem_team_t* made);
 
-// Rows of `width` PEs, and the columns across them.
+// Rows of `width` PEs, and the columns across them. split_2d() returns as split_strided().
 struct Split2d {
   int width;
   shmem_team_config_t row_config;
@@ -32,12 +32,13 @@ struct Split2d {
 };
 int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column);
 
-// A new team of these PEs of the world, in this order, of which this PE is one. Collective over
-// them alone. Nonzero with SHMEM_TEAM_INVALID in `made` on all of them if no slot is free, or if
-// the job has used too many different lists.
+// Makes a team of these world PEs, in this order; this PE is one of them. Collective over these PEs
+// alone. Returns 0, or on all of them nonzero with SHMEM_TEAM_INVALID in `made` if no slot is free,
+// or if the job has used too many different lists.
 int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_team_t* made);
 
-// Ends the team and its contexts, once all members are here. A predefined team ends the job.
+// Ends the team and its contexts, once all members have called it. For a predefined team, ends the
+// job.
 void destroy_team(Team& team);
 
 }  // namespace meshmem

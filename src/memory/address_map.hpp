@@ -76,7 +76,7 @@ extern constinit AddressMap direct_map;
                                                            const char* routine,
                                                            const char* argument = nullptr);
 
-// Where PE `pe`'s copy of the `bytes` bytes at `address` is mapped here. The result is not
+// Returns where PE `pe`'s copy of the `bytes` bytes at `address` is mapped here. The result is not
 // is_mapped() if the bytes are not within one segment, or the PE is far.
 [[gnu::always_inline]] inline std::byte* find_copy(const AddressMap& map, const void* address,
                                                    std::size_t bytes, int pe) {
@@ -123,7 +123,7 @@ inline bool is_symmetric(const AddressMap& map, const void* address, std::size_t
 DevicePlace translate_on_device(const AddressMap& map, const void* address, std::size_t bytes,
                                 int pe, const char* routine);
 
-// Where a near PE's copy is mapped here. An invalid PE or address ends the job.
+// Returns where a near PE's copy is mapped here. An invalid PE or address ends the job.
 [[gnu::always_inline]] inline std::byte* translate(const AddressMap& map, const void* address,
                                                    std::size_t bytes, int pe, const char* routine) {
   check_pe(map, pe, routine);

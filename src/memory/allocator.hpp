@@ -27,8 +27,8 @@ inline constexpr std::size_t kMinDeviceAlignment = 256;  // the same as GPUs' ow
 class OffsetAllocator {
  public:
   // Offsets and sizes of blocks are multiples of `unit`, a power of two; the capacity is rounded
-  // down to one. Behind each block at least `gap` bytes belong to no block, unless it fits only
-  // without.
+  // down to one. Behind each block at least `gap` bytes belong to no block, unless the block fits
+  // only without them.
   explicit OffsetAllocator(std::size_t capacity, std::size_t gap = 0,
                            std::size_t unit = kMinAlignment);
   OffsetAllocator(const OffsetAllocator&) = delete;
@@ -47,7 +47,7 @@ class OffsetAllocator {
   bool try_resize(std::size_t offset, std::size_t bytes);
 
   std::optional<std::size_t> size_of(std::size_t offset) const;  // bytes as requested, not rounded
-  std::optional<long> hints_of(std::size_t offset) const;        // the lower 31 bits
+  std::optional<long> hints_of(std::size_t offset) const;        // their lower 31 bits
 
   // The start of the live block around `offset`; nullopt: none.
   std::optional<std::size_t> start_of_block_at(std::size_t offset) const;

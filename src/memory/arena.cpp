@@ -32,7 +32,8 @@ std::size_t front_bytes(const ArenaLayout& layout) {
   return round_up(wire_addresses_offset(layout.n_pes) + addresses, kRegionAlignment);
 }
 
-// In the region of a PE. Its static data is mapped a second time, where the linker has put it.
+// Offsets in the region of a PE. The PE maps its static data a second time, where the linker has
+// put it, so in the arena that data begins at a multiple of the largest page.
 std::size_t bytes_before_statics(const ArenaLayout& layout) {
   return round_up(layout.control_bytes, kLargestPage);
 }

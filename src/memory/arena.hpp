@@ -72,17 +72,18 @@ struct alignas(64) DirectoryEntry {
   DeviceOffer device;
 };
 
-// All zero in a fresh arena. `arrivals` counts entries into start-up barriers.
+// All zero in a fresh arena. `arrivals` counts the calls of NodeMemory::meet() by all PEs.
 struct alignas(64) ArenaHeader {
   alignas(64) std::atomic<std::uint64_t> arrivals{0};
-  // Of the teams of other nodes; the node's first PE sets it.
+  // The highest sequence number of all nodes' teams when the nodes last met. The node's first PE
+  // sets it.
   std::atomic<std::uint64_t> highest_sequence{0};
   std::atomic<std::uint64_t> agreed{0};  // the result of greatest_of_nodes()
-  // Starts are counted from 1. The last one in which a PE has failed, and the last one in which a
-  // PE has not.
+  // The number of the last start in which a PE has failed, and of the last start in which a PE has
+  // not failed. They count from 1.
   std::atomic<std::uint64_t> failed_start{0}, good_start{0};
   std::atomic<bool> reports_unfinished_exit{
-      false};                // a PE here has ended without shmem_finalize and says so
+      false};                // a PE here has ended without shmem_finalize and prints that
   std::atomic<int> lost{0};  // see NetworkPlan::lost
 };
 

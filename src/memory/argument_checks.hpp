@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the arguments of a call. The count of elements is possible, the word of an atomic is
-// aligned, and the buffers of a collective are symmetric to their ends.
+// Checks arguments: whether a count of elements is possible, the word of an atomic is aligned, and
+// the buffers of a collective are symmetric to their ends.
 // Invariant: each check is one comparison if all is right; otherwise the job ends with a line.
 // Called by the API and the collectives. Puts and gets check the segment when they translate the
 // address.
@@ -33,7 +33,7 @@ namespace meshmem {
 }
 
 // Refuses the word of an atomic, signal, wait or lock unless its address is a multiple of its
-// bytes. Across two cache lines it is slow, and Linux may end the process for it.
+// bytes. An atomic across two cache lines is slow, and Linux may end the process for it.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_unaligned(const char* routine,
                                                              const void* address,
                                                              std::size_t bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The record, one for both heaps.
-// Invariant: `mutex` guards it.
+// Keeps one record for both heaps, of the last failed allocation.
+// Invariant: `mutex` guards the record.
 #include "memory/failed_allocation.hpp"
 
 #include <unistd.h>

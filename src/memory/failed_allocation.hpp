@@ -15,8 +15,8 @@ namespace meshmem {
 // Notes a failed allocation and its reason, and prints them with SHMEM_DEBUG.
 void note_failed_allocation(const char* routine, std::size_t bytes, const std::string& why);
 
-// If the address is in [0, bytes) of that allocation, so most likely computed from its NULL,
-// returns the text for a line about it.
+// Returns the text about that allocation if the address is less than the bytes that it asked for.
+// The program has then most likely computed the address from the NULL. Else returns nullopt.
 std::optional<std::string> failed_allocation_at(const void* address);
 
 // Prints this line for an address that a kernel of PE `pe` has used, at most once in a process.

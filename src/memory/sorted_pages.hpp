@@ -119,7 +119,8 @@ class SortedPages {
     return place.index < pages_[place.page]->count ? place : Place{place.page + 1, 0};
   }
 
-  // Where the key is or would be inserted, in the page that it belongs to; perhaps at its end.
+  // Returns the place of the key, or the place where it would be inserted in its page. That may be
+  // the end of the page.
   Place place_in_page(const Key& key) const {
     const std::size_t pages =
         count_before(pages_.size(), key, [this](std::size_t i) { return firsts_[i]; });

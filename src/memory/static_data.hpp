@@ -27,6 +27,7 @@ struct StaticData {
   std::size_t bytes() const { return end - begin; }
 };
 
+// Returns the static data of the executable; no pieces if it has none.
 StaticData find_static_data();
 
 // Copies the variables to `copy` (a mapping of `file` at `offset`, zero so far) and maps that part

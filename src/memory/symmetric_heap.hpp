@@ -36,13 +36,14 @@ class SymmetricHeap {
     return allocator_ && address >= base_ && address < base_ + bytes_;
   }
 
-  // nullptr if it does not fit; notes the reason (failed_allocation.hpp).
+  // Returns nullptr if the block does not fit, and notes the reason (failed_allocation.hpp).
   void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine);
-  // In these three, a pointer that is not the start of a live block ends the job.
+  // In these three, a pointer that is not the start of a live block ends the job. try_resize()
+  // returns false if the block cannot have the new size where it is.
   void release(void* block, const char* routine);
   bool try_resize(void* block, std::size_t bytes, const char* routine);
   std::size_t size_of(void* block, const char* routine);
-  long hints_of(void* block);
+  long hints_of(void* block);  // 0 if it is not a live block
   struct Block {
     std::byte* address;
     std::size_t bytes;  // as requested

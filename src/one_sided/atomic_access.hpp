@@ -87,7 +87,7 @@ static E atomic_compare_swap(Where where, E* dest, E cond, E value, int pe) {
 }
 
 // The other operations: FETCHING returns the value before, PLAIN returns nothing. `builtin`
-// executes the operation on this processor, and device::AtomicOp::kernel_op names it elsewhere.
+// executes the operation on this processor, and device::AtomicOp::kernel_op names it for one_sided.
 #define FETCHING(name, builtin, kernel_op)                                            \
   template <typename E, typename Where>                                               \
   static E name(Where where, E* dest, E value, int pe) {                              \

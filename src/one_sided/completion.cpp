@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Completes and orders what is under way on streams and on the transport.
+// Completes and orders the operations that are under way on streams and on the transport.
 // Invariant: operations that another thread issues meanwhile do not count as completed.
 #include "one_sided/completion.hpp"
 

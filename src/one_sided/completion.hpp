@@ -11,9 +11,10 @@
 
 namespace meshmem {
 
-// Returns when what is under way on streams and the transport is complete.
+// Returns when all operations under way on streams and on the transport are complete.
 [[gnu::cold, gnu::noinline]] void complete_pending(const char* routine);
-// Completes what is under way on streams, and orders what is under way on the transport.
+// Completes the operations under way on streams, and orders those on the transport before later
+// ones.
 [[gnu::cold, gnu::noinline]] void order_pending(const char* routine);
 
 // A quiet.

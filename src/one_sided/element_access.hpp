@@ -22,9 +22,9 @@
 
 namespace meshmem {
 
-// The bytes of `nelems` elements. Refuses a count whose signed product overflows, which one
-// instruction tells. A negative product is longer than every segment, so its address is refused
-// later.
+// The bytes of `nelems` elements. Refuses a count whose product with the element's size overflows
+// as a signed number, which one instruction tells. A negative product is longer than every segment,
+// so it is refused later with its address.
 template <typename E>
 [[gnu::always_inline]] static inline std::size_t bytes_to_move(const char* routine,
                                                                std::size_t nelems) {

@@ -25,7 +25,8 @@ RemotePlace shifted(RemotePlace place, std::ptrdiff_t bytes) {
   return shifted(place, static_cast<std::size_t>(bytes));
 }
 
-// True near the caller's stack frame. Single values are there, and it is never device memory.
+// True if the address is near the caller's stack frame, where single values lie. A stack is never
+// device memory.
 bool is_on_stack(const void* address) {
   constexpr std::uintptr_t kStackReach = 4096;
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts to and gets from far PEs. This PE's end may be device memory. Its data is staged through
+// Puts to and gets from far PEs. If this PE's end is device memory, its data is staged through
 // pinned memory: one piece is copied while another is on the network.
-// Invariant: as Transport's, but a nonblocking transfer of device memory here is done when it
-// returns. Called by one_sided.cpp.
+// Invariant: the functions guarantee what those of Transport do, but a nonblocking transfer of this
+// PE's device memory acts as a blocking one. Called by one_sided.cpp.
 #ifndef MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_
 #define MESHMEM_ONE_SIDED_FAR_TRANSFER_HPP_
 
@@ -15,7 +15,8 @@
 
 namespace meshmem::far {
 
-// The place of a far PE's copy; nullopt if the PE is near or the address is not symmetric.
+// Returns the place of a far PE's copy, or nullopt if the PE is near or the address is not
+// symmetric.
 std::optional<RemotePlace> find(const char* routine, const void* address, std::size_t bytes,
                                 int pe);
 

@@ -42,7 +42,7 @@ End local_end(const void* address) {
   return {{here, device_transfer().device(), true}, is_on_device(address)};
 }
 
-// True if one store or load of a kernel moves it.
+// True if the bytes are in device memory, and one store or load of a kernel moves them.
 bool is_element(const End& end, std::size_t bytes) {
   return end.on_device && bytes <= 8 && std::has_single_bit(bytes) &&
          reinterpret_cast<std::uintptr_t>(end.address()) % bytes == 0;

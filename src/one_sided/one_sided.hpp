@@ -33,6 +33,7 @@ namespace meshmem::one_sided {
 [[gnu::cold, gnu::noinline]] void get_blocks(const char* routine, void* dest, const void* source,
                                              const Blocks& blocks, int pe);
 
+// Updates a signal that is in device memory or in a far PE.
 [[gnu::cold, gnu::noinline]] void signal(const char* routine, std::uint64_t* sig_addr,
                                          std::uint64_t value, int sig_op, int pe);
 
@@ -47,6 +48,7 @@ struct Signal {
                                                  const void* source, std::size_t bytes,
                                                  const Signal& signal, int pe);
 
+// Returns the value before; 0 if the request does not fetch.
 [[gnu::cold, gnu::noinline]] std::uint64_t atomic(const char* routine, const void* address,
                                                   const AtomicRequest& request, int pe);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates a signal of a PE (OpenSHMEM 1.6, section 9.8). If it is mapped here, by a store or an
-// atomic of this processor. Invariant: `Where` knows the routine's name, and the world PE for a PE
-// number. Called by api/wait.cpp and by puts with a signal.
+// Updates a signal of a PE (OpenSHMEM 1.6, section 9.8): by a store or an atomic of this processor
+// if the signal is mapped here, else by one_sided.hpp.
+// Invariant: a PE that sees the signal's new value also sees the data of the same call. `Where`
+// knows the routine's name, and the world PE for a PE number. Called by api/wait.cpp and by puts
+// with a signal.
 #ifndef MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_
 #define MESHMEM_ONE_SIDED_SIGNAL_ACCESS_HPP_
 

@@ -129,8 +129,8 @@ void Proxy::stop() {
   thread_.join();
 }
 
-// Sets is_awake_ last: a thread that finds it set, while another one is still waking the proxy, can
-// rely on a quiet that waits for the proxy.
+// Sets is_awake_ last. So every quiet of a thread that finds it set waits for the proxy, even if
+// another thread has set it just now.
 void Proxy::wake() {
   if (is_awake_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(waking_);
@@ -148,7 +148,7 @@ void Proxy::complete(const char* routine) {
   const std::uint64_t count = count_commands(memory);
   wait_until_ready(
       [&] { return __atomic_load_n(&memory.progress->completed, __ATOMIC_ACQUIRE) >= count; },
-      [&] { return fmt::format("what kernels have asked of other machines, in {}", routine); });
+      [&] { return fmt::format("operations of kernels on other machines, in {}", routine); });
 }
 
 void Proxy::abandon() {
@@ -194,8 +194,8 @@ void Proxy::nap() {
   std::this_thread::sleep_for(idle < kTimeOfShortNaps ? kShortNap : kLongNap);
 }
 
-// Less often while other threads run collectives. They take in messages too, and would wait for the
-// transport's lock at each poll.
+// Takes in messages, but less often while other threads run collectives. Those take in messages
+// too, and would wait for the transport's lock at each poll.
 void Proxy::make_progress() {
   if (n_collectives_.load(std::memory_order_relaxed) > 0) {
     const auto now = Clock::now();
@@ -251,8 +251,8 @@ void Proxy::execute(const ProxyCommand& command) {
   }
 }
 
-// A collective on a stream begins with a quiet of the commands before it, from whatever wave. A
-// group in a kernel has done its own quiet.
+// A collective on a stream begins when all commands before it, other than collectives, are done,
+// whichever wave gave them. In a kernel the group that calls the collective has done its own quiet.
 void Proxy::begin_collective(const ProxyCommand& command) {
   n_collectives_.fetch_add(1, std::memory_order_relaxed);
   const bool is_quiet = (command.pe & device::kFromStream) != 0;

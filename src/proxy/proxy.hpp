@@ -25,7 +25,7 @@ namespace meshmem {
 class Proxy {
  public:
   // Lets another thread execute a collective, since that waits for other PEs. The other thread
-  // calls answer() at its end.
+  // calls answer() when the collective has ended.
   using Collective = std::function<void(const device::ProxyCommand&)>;
 
   ~Proxy() { stop(); }

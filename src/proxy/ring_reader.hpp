@@ -2,8 +2,9 @@
 //
 // The host's end of the ring of commands from kernels (device/proxy_ring.hpp). It takes commands in
 // the order of their tickets, and publishes how many have been taken and are done.
-// Invariant: a command is taken when all its words have the phase of its lap. Kernels may use its
-// slot again after note_consumed(). One thread uses a reader. Made by Proxy, and by tests.
+// Invariant: a command is taken when all its words have the phase of its lap, which is one pass
+// over all slots. Kernels may use its slot again after note_consumed(). One thread uses a reader.
+// Made by Proxy, and by tests.
 #ifndef MESHMEM_PROXY_RING_READER_HPP_
 #define MESHMEM_PROXY_RING_READER_HPP_
 
@@ -43,7 +44,7 @@ inline std::uint64_t count_commands(const ProxyMemory& memory) {
     const std::uint64_t phase = __atomic_load_n(word, __ATOMIC_RELAXED) & device::kPhase;
     if (phase == device::phase_of(ticket, memory.n_slots)) count = ticket + 1;
   }
-  // Commands whose slots have others by now have been consumed.
+  // A command whose slot holds a later one by now has been consumed.
   return std::max(count, consumed());
 }
 
@@ -55,6 +56,7 @@ class ProxyRingReader {
   // How many commands have been taken.
   std::uint64_t taken() const { return taken_; }
 
+  // Takes the next command. False: it has not come as a whole yet.
   bool try_take(device::ProxyCommand* command) {
     const device::ProxySlot& slot = memory_.slots[taken_ & (memory_.n_slots - 1)];
     const std::uint64_t phase = device::phase_of(taken_, memory_.n_slots);

@@ -87,7 +87,8 @@ class Mailbox {
   Message** find(int from, const MessageKey& key);
   Message& add(Message** place, int from, const MessageKey& key);
   void remove(Message** place);
-  // Notes the message's dest, and moves data there that has already arrived. Returns its link.
+  // Notes the message's dest, and moves data there that has already arrived. Returns the pointer
+  // that leads to the message.
   Message** register_dest(int from, const MessageKey& key, const MessageDest& dest);
 
   std::mutex mutex_;

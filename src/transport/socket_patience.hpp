@@ -19,8 +19,8 @@ inline void set_option(int descriptor, int level, int option, int value) {
   ::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-// From the patience in seconds: TCP's limit for unanswered data and probes, and the idle time
-// before the first probe.
+// These compute, from the patience in seconds, TCP's limit for unanswered data and probes, and the
+// idle time before the first probe.
 inline double limit_of(double patience) { return patience - std::min(1.0, patience / 4); }
 inline double first_probe_of(double patience) {
   return std::clamp(std::floor(patience / 2), 1.0, 32767.0);

@@ -92,7 +92,8 @@ class Transport {
   virtual void order() = 0;
   // Returns when the operations that any thread issued before are done at their targets.
   virtual void complete() = 0;
-  // The same, for a caller that does not want to wait in the call.
+  // Returns a mark for the operations that any thread issued before, for a caller that does not
+  // want to wait in complete().
   virtual std::unique_ptr<CompletionMark> mark() = 0;
 
   // Sends a collective's message, which the other PE takes by receive(). The length may be 0.

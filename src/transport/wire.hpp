@@ -23,7 +23,7 @@ class WireListener {
  public:
   virtual ~WireListener() = default;
 
-  // Whether the wire may keep the address of the sender of this head, as a new peer. The wire calls
+  // True if the wire may keep the address of the sender of this head, as a new peer. The wire calls
   // handle_message() in any case.
   virtual bool accepts_introduction(const std::byte* head_at, std::size_t head_bytes) = 0;
   // Called for each message. Head and body have any alignment, and are valid until it returns. If
@@ -66,8 +66,8 @@ class Wire {
   // first message to the peer does.
   virtual int connect(std::string_view address) = 0;
   // `addresses`: of the machines of all peers, 4 or 16 bytes each. A wire without proofs accepts
-  // connections from these machines only, and none before this call. It returns true, and then no
-  // peer may connect before this call.
+  // connections from these machines only, and none before this call. It returns true. Then a
+  // process must not connect to a peer before the peer has made this call.
   virtual bool admit_only(const std::vector<std::string>& /*addresses*/) { return false; }
   virtual void send(int peer, const Message& message) = 0;
   // Sends and receives what it can without waiting. True if it did something.

@@ -263,8 +263,8 @@ void NetworkTransport::receive(int pe, const MessageKey& key, const MessageDest&
 // Sends a credit for each kCreditInterval, so before the sender reaches kMostAhead.
 void NetworkTransport::note_received(int pe, int slot, std::size_t bytes) {
   NetworkState& state = *state_;
-  // Also if the network's own thread has taken in this message, so that it leaves the next one to
-  // this thread.
+  // Notes a poll even if the network's own thread has taken in this message, so that it leaves the
+  // next one to this thread.
   state.note_poll();
   const Lock lock(state.mutex);
   Flow& flow = state.flow_to(pe);

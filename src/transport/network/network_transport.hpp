@@ -40,7 +40,7 @@ class NetworkTransport : public Transport {
   void close();
   // The same without a goodbye to the other PEs, for a process that ends without shmem_finalize.
   void abandon();
-  // After close().
+  // Opens the transport again after close().
   void reopen();
 
   void put(const RemotePlace& dest, const void* source, std::size_t bytes) override;

@@ -28,16 +28,16 @@ namespace {
 // Limits of a flow. A PE that has reached one waits before it sends more.
 constexpr std::size_t kMostLeaving = 64;       // parcels that the wire has not sent
 constexpr std::uint64_t kMostHeld = 32;        // unacknowledged parcels that may wait for a device
-constexpr std::uint64_t kMostRequests = 1024;  // unanswered ones
+constexpr std::uint64_t kMostRequests = 1024;  // unanswered requests
 constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 // How long a PE that has lost another one lives on, so that the launcher can end the job, and so
 // that other nodes notice a silent machine themselves.
 constexpr auto kLauncherGrace = std::chrono::milliseconds(1500);    // Open MPI takes one second
-constexpr auto kOtherNodesGrace = std::chrono::milliseconds(2500);  // probes have whole seconds
+constexpr auto kOtherNodesGrace = std::chrono::milliseconds(2500);  // TCP probes once a second
 constexpr auto kNoGrace = std::chrono::milliseconds(0);
 constexpr auto kLossCheckInterval = std::chrono::milliseconds(5);
-// From a signal's arrival to the command of the kernel that has waited for it. This is three trips
-// over PCIe: for the load that finds the signal, for the data, and for the command.
+// The time from a signal's arrival to the command of the kernel that has waited for it. It takes
+// three trips over PCIe: for the load that finds the signal, for the data, and for the command.
 constexpr auto kKernelAnswerTime = std::chrono::microseconds(15);
 
 bool may_ask_for(const Flow& flow, std::size_t bytes) {
@@ -205,10 +205,10 @@ bool NetworkState::has_third_node() const {
   return false;
 }
 
-// If a connection has ended, waits for the launcher, which knows better how the process ended and
-// ends the job with its status. For a silent PE the launcher has had time already. With three
-// machines or more, this PE then stays until the others have noticed the silence too. Otherwise
-// they would blame the end of this PE.
+// If a connection has ended, this PE waits for the launcher, which knows better how the other
+// process ended and ends the job with its status. If the other PE is silent, the launcher has had
+// time already. With three machines or more, this PE then stays until the others have noticed the
+// silence too. Otherwise they would blame the end of this PE.
 void NetworkState::note_loss(int pe, const std::string& why, bool was_silent) {
   const auto wait = !was_silent ? kLauncherGrace : has_third_node() ? kOtherNodesGrace : kNoGrace;
   const auto is_silent = [](const Loss& loss) { return loss.was_silent; };

@@ -41,7 +41,7 @@ struct NetworkState {
   Mailbox mailbox;
   std::vector<std::unique_ptr<network::Flow>> flows;
   std::unordered_map<int, network::Flow*> flow_of_pe;
-  // To the process on each node that executes this PE's operations there.
+  // By node: the flow to the process there that executes this PE's operations.
   std::vector<network::Flow*> flow_of_node;
   std::atomic<bool> is_open{false};
   struct Loss {

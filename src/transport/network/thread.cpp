@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sleeping and waking. Invariant: it sleeps until an event only if no thread has polled for a while
-// and the wire was armed with nothing left to do.
+// How the network's thread naps, sleeps and wakes up.
+// Invariant: it sleeps until an event only if no other thread has polled for a while, and after it
+// has armed the wire with nothing left to do.
 #include "transport/network/thread.hpp"
 
 #include <pthread.h>
@@ -112,9 +113,9 @@ void ProgressThread::nap_while_others_poll() {
   }
 }
 
-// Sets sleep_ before it arms the wire, so that a thread which then takes in something sees it and
-// calls wake_soon(). Watches the wire's descriptor only while it sleeps: otherwise the sender of
-// each message would pay for notifying this epoll instance.
+// Sets sleep_ before it arms the wire, so that a thread that then takes in something finds sleep_
+// set and calls wake_soon(). Watches the wire's descriptor only while it sleeps: otherwise the
+// sender of each message would pay for notifying this epoll instance.
 void ProgressThread::sleep_until_event() {
   sleep_ = Sleep::until_event;
   epoll_event event{};

@@ -41,8 +41,8 @@ class ProgressThread {
   }
   // Wakes it within a millisecond, for work that can wait that long.
   void wake_soon();
-  // Called by a thread that polls, so that arriving messages do not wake the network's thread. This
-  // wakes it within a millisecond to see whether that thread still polls.
+  // Called by a thread that polls, so that arriving messages do not wake the network's thread. A
+  // timer wakes it within a millisecond, so that it sees whether that thread still polls.
   void stop_watching_wire();
 
  private:

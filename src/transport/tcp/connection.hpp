@@ -22,8 +22,20 @@ using Clock = std::chrono::steady_clock;
 
 class Connection {
  public:
-  enum class State { awaits_greeting, awaits_answer, awaits_claim, is_proved };
-  enum class Step { waits, is_proved, has_ended, is_refused };
+  // How far the handshake has come.
+  enum class State {
+    awaits_greeting,  // dialled: the other end has sent nothing yet
+    awaits_answer,    // dialled: this end has sent its claim
+    awaits_claim,     // accepted: this end has sent its greeting
+    is_proved,
+  };
+  // The result of advance().
+  enum class Step {
+    waits,       // the next message has not come as a whole
+    is_proved,   // the other end has the job's key
+    has_ended,   // the connection was closed or has failed
+    is_refused,  // the other end has sent a wrong message or proof
+  };
 
   // Connects from this process's address to another's. Returns nullptr and sets *error (an errno)
   // if that fails at once.

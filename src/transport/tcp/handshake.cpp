@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nonces are random bytes from the kernel. If it has none, the process ends: proofs could be
-// replayed.
+// Makes and checks the messages of the handshake. Nonces are random bytes from the kernel. If the
+// kernel gives none, the process ends, since proofs could be replayed.
 #include "transport/tcp/handshake.hpp"
 
 #include <netinet/in.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rest of an incomplete parcel is read straight to where the parcel is put together. The same
-// call reads data behind it to the buffer that all connections share.
+// Sends several parcels with one call, and splits received bytes into parcels. An incomplete parcel
+// has a buffer of its own, into which the rest is read straight. The same call reads data behind it
+// into the buffer that all connections share.
 #include "transport/tcp/parcels.hpp"
 
 #include <sys/socket.h>
@@ -19,8 +20,8 @@ namespace {
 constexpr std::size_t kMostAtOnce = 16;  // parcels that one call sends
 constexpr std::size_t kFewBytes = 256;   // a parcel of at most this length is copied first
 
-// Stores the parts of a parcel, of which `n_sent` bytes have left already, at *to and behind it.
-// Returns the end of the parts.
+// Stores the parts of a parcel at *to and behind it, without the `n_sent` bytes that have left
+// already. Returns the end of the parts.
 iovec* add_parts(iovec* to, const Lengths& lengths, const Wire::Message& message,
                  std::size_t n_sent) {
   const iovec parts[] = {{const_cast<Lengths*>(&lengths), sizeof lengths},

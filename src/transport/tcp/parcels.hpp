@@ -58,7 +58,13 @@ using TakeParcel =
 
 class Incoming {
  public:
-  enum class Got { nothing, something, end, failure, invalid };
+  enum class Got {
+    nothing,    // no data has come
+    something,  // data has come, perhaps not a whole parcel
+    end,        // the other end has closed the connection
+    failure,    // errno says why
+    invalid,    // lengths that no parcel has
+  };
   // Reads once, and hands on the complete parcels. `room`: a buffer that all connections share.
   Got read(int descriptor, std::vector<std::byte>& room, const TakeParcel& take);
 

@@ -3,7 +3,7 @@
 // The Wire of TCP, part of the library itself. It looks at no parcel before the sender has proved
 // that it belongs to the job.
 // Invariant: all messages to a peer go by one connection, so they arrive in order. If the peer has
-// connected first, its connection is the one. There are at most kMostStrangers strangers, each for
+// connected first, they go by its connection. There are at most kMostStrangers strangers, each for
 // at most kPatienceWithStrangers. Only progress() closes connections.
 #ifndef MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
 #define MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
@@ -25,7 +25,8 @@ class TcpWire final : public Wire {
   static constexpr std::size_t kMostStrangers = 128;
   static constexpr std::chrono::seconds kPatienceWithStrangers{5};
 
-  // nullptr, and a line in *error, if no interface is up, the named one is not, or listening fails.
+  // Returns nullptr, and a line in *error, if no interface is up, if the named one is not, or if
+  // listening fails.
   static std::unique_ptr<TcpWire> open(const WireRequest& request, std::string* error);
   ~TcpWire() override;
 

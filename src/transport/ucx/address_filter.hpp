@@ -11,7 +11,7 @@
 
 namespace meshmem {
 
-// False: this kernel has no such filters.
+// From now on no address may connect. False: this kernel has no such filters.
 bool admit_nobody(int listening);
 
 // Called after admit_nobody(). `addresses`: IP addresses as bytes, ascending. Those of another

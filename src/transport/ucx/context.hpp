@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Opens UCX's context, which knows the networks of this machine, and sets UCX's settings.
-// Invariant: a user's UCX_ variable goes before the settings made here, but for the device. Used by
-// UcxWire and by the list of networks.
+// Invariant: a UCX_ variable of the user overrides the settings made here, except for the device.
+// Used by UcxWire and by the list of networks.
 #ifndef MESHMEM_TRANSPORT_UCX_CONTEXT_HPP_
 #define MESHMEM_TRANSPORT_UCX_CONTEXT_HPP_
 
@@ -20,7 +20,8 @@ struct CloseContext {
 };
 using UcxContext = std::unique_ptr<ucp_context, CloseContext>;
 
-// `device`, `rdma_only`: as in WireRequest. nullptr and a line in *error if UCX finds no network.
+// `device`, `rdma_only`: as in WireRequest. Returns nullptr, and a line in *error, if UCX finds no
+// network.
 UcxContext open_context(const std::string& device, std::string* error, bool rdma_only = false);
 
 // All networks of the context, as "tcp over eth0".

@@ -45,8 +45,9 @@ Interface interface_of(const std::string& network) {
   return found;
 }
 
-// The networks that UCX uses to a peer that all of `networks` reach: the same that it uses to this
-// process itself. Returns all of `networks` if UCX does not say.
+// Returns those of `networks` that UCX uses to a peer that all of them reach. UCX uses the same to
+// this process itself, so this function asks about that. Returns all of `networks` if UCX does not
+// say.
 std::vector<std::string> networks_used_of(const std::vector<std::string>& networks) {
   if (networks.size() < 2) return networks;
   std::vector<std::string> devices;

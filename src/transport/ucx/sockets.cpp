@@ -131,7 +131,8 @@ void UcxSockets::admit_only(const std::vector<std::string>& addresses) const {
   for (const int listening : listening_) meshmem::admit_only(listening, addresses);
 }
 
-// If instead the other process has ended the connection, at least the last probe was answered.
+// A closed connection has timed out if its last answer is older than TCP's limit. If the other
+// process has ended it instead, at least the last probe was answered.
 bool UcxSockets::have_timed_out() const {
   if (patience_seconds_ <= 0) return false;
   const double first_probe = first_probe_of(patience_seconds_);
