@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three steps of alltoallv: offers, gets, a meeting.
+// alltoallv in three steps: the PEs tell each other where their blocks lie (offers), each PE gets
+// its blocks, and all meet.
 // Invariant: a PE gets from another only after the other's offer has come, so after the other has
 // entered.
 #include <cstring>
@@ -20,7 +21,7 @@
 namespace meshmem {
 namespace {
 
-// The arrays of dest or source.
+// The caller's two arrays for dest or for source, copied to host memory: a number for each PE.
 struct Blocks {
   std::vector<std::size_t> nelems, displs;
 };
@@ -30,6 +31,7 @@ struct BlockOffer {
   std::size_t nelems, displ;
 };
 
+// Returns a copy of an array of the call, which has a number for each PE.
 std::vector<std::size_t> numbers_of(const Team& team, const std::size_t* array, bool from_kernel) {
   const auto n = static_cast<std::size_t>(team.n);
   std::vector<std::size_t> numbers(n);
@@ -43,6 +45,7 @@ std::vector<std::size_t> numbers_of(const Team& team, const std::size_t* array, 
   return numbers;
 }
 
+// Returns what each PE of the team offers this one.
 std::vector<BlockOffer> exchange_offers(Team& team, const Blocks& source) {
   const auto n = static_cast<std::size_t>(team.n);
   std::vector<BlockOffer> mine(n), theirs(n);
@@ -62,6 +65,8 @@ struct Get {
   std::size_t bytes;
 };
 
+// Returns the get that brings PE `pe`'s block. Ends the job if that PE's number of elements is not
+// the one that this PE expects.
 Get checked_get(const Team& team, std::size_t elem_bytes, void* dest, const Blocks& blocks,
                 const void* source, const BlockOffer& offer, int pe) {
   const char* const routine = team.routine();

@@ -30,8 +30,8 @@ inline Room make_room(std::size_t bytes) {
   return std::make_unique_for_overwrite<std::byte[]>(bytes);
 }
 
-// Calls change(batch, elems), which turns up to `most` elements of source into those of dest, in
-// place.
+// For each batch of at most `most` elements, calls change(batch, elems). `batch` has elements of
+// source, and change() replaces them by the elements for dest.
 template <typename Change>
 void in_batches(Team& team, const Collective& call, std::size_t most, const Change& change) {
   const Room batch = make_room(std::min(most, call.count) * call.elem_bytes);

@@ -85,8 +85,8 @@ inline Collective combining(CollectiveKind kind, const Reduction& op, void* dest
           .op = &op};
 }
 
-// The buffers, with the bytes from the first to the last element, as far as they are known
-// beforehand: of a collect the bytes that this PE brings itself, of an alltoallv none.
+// The buffers of a call. Each length reaches from the first to the last element, as far as it is
+// known beforehand: in a collect it is what this PE brings itself, in an alltoallv 0.
 struct Buffers {
   const void* dest;
   std::size_t dest_bytes;
@@ -95,7 +95,7 @@ struct Buffers {
 };
 
 // The bytes from the first to the last element of `n` blocks at a stride. `name`: what the standard
-// calls the stride.
+// calls the stride, for the message that ends the job if the stride is wrong.
 [[gnu::always_inline]] inline std::size_t span_of(const char* routine, int n,
                                                   const Collective& call, const char* name,
                                                   std::ptrdiff_t stride) {

@@ -2,8 +2,8 @@
 //
 // The inner loops of reductions: one function for each operation and representation.
 // Invariant: a representation follows from the C type (its size, sign and kind), so all C types of
-// one representation share a loop. No type can get another's order. Sums and products of integers
-// wrap. Called through Reduction.
+// one representation share a loop. Max and min keep the sign, so signed elements never get the
+// order of unsigned ones. Sums and products of integers wrap. Called through Reduction.
 #ifndef MESHMEM_COLLECTIVES_COMBINE_HPP_
 #define MESHMEM_COLLECTIVES_COMBINE_HPP_
 
@@ -19,13 +19,15 @@
 
 namespace meshmem {
 
-// The type in which elements of T are combined: a fixed-width integer of its size, or T itself.
+// The unsigned integer of this many bytes.
 template <std::size_t bytes>
 using UnsignedOf = std::conditional_t<
     bytes == 1, std::uint8_t,
     std::conditional_t<bytes == 2, std::uint16_t,
                        std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
 
+// A value of the type in which elements of T are combined: a fixed-width integer of its size, or T
+// itself.
 template <typename T, bool keep_sign>
 constexpr auto representation_of() {
   if constexpr (!std::is_integral_v<T>) {

@@ -2,9 +2,9 @@
 //
 // Broadcast, collect, fcollect, alltoall and scans over a team's members on a node, in bytes; and
 // alltoallv over any team.
-// Invariant: a PE's dest is written by that PE alone, inside its own call: a program may use what
-// it got until it calls again, without telling the others. Called by dispatch; alltoallv also for
-// kernels.
+// Invariant: a PE's dest is written by that PE alone, inside its own call. So the program may use
+// the data until its next call, without synchronizing with the others. Called by dispatch;
+// alltoallv also for kernels.
 #ifndef MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 #define MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 
@@ -15,15 +15,15 @@
 
 namespace meshmem {
 
-// dest may be source.
+// Copies the root's source to the dest of every member. dest may be source.
 void broadcast(NodeTeam& team, void* dest, const void* source, std::size_t bytes, int root);
 
 // Block i of dest, `bytes` long, is PE i's source.
 void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes);
 
-// The same where each PE brings its own number of bytes. A PE whose source the processor cannot
-// read wants another executor: a bit in `wanted`, of value 1 or 2. Returns the bits of all PEs. If
-// there are none, dest is complete; otherwise nothing was copied.
+// The same where each PE brings its own number of bytes. If this PE's buffers need another
+// executor, `wanted` is its number, 1 or 2 (dispatch.cpp). Returns the bitwise or of all PEs'
+// `wanted`. If it is 0, dest is complete; otherwise nothing was copied.
 unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
                  unsigned wanted = 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of a collective's arguments, and the choice. The processor serves buffers in host
+// Checks a collective's arguments and chooses its executor. The processor serves buffers in host
 // memory, kernels serve buffers that they reach on all PEs and whose type they have, and messages
 // serve the rest. Teams over several nodes have their own algorithms.
 // Invariant: the checks come first. A collect and an alltoallv check dest again when they know how
@@ -21,7 +21,8 @@ bool is_on_host(const Collective& call) { return !any_on_device(call.dest, call.
 
 // ---- Checks
 
-// How dest and source may overlap. With all rules but `any` the members must give the same buffers.
+// How dest and source may overlap. own_block: dest may be this PE's block of source. any_overlap
+// and any: in any way. With all rules except `any` the members must give the same buffers.
 enum class Rule { disjoint, same_or_disjoint, own_block, any_overlap, any };
 
 Rule rule_of(const Collective& call) {

@@ -20,8 +20,8 @@ namespace meshmem {
 // Checks the call, then runs it by the executor that suits the buffers.
 [[gnu::noinline]] void check_and_run(Team& team, const Collective& call);
 
-// True for most calls: both buffers are in host heaps that all members reach by loads and stores.
-// Under MESHMEM_CHECK direct_map has no heap, so no call is plain.
+// Whether both buffers are in host heaps that all members reach by loads and stores, as in most
+// calls. Under MESHMEM_CHECK direct_map has no heap, so no call is plain.
 [[gnu::always_inline]] inline bool is_plain(const Team& team, const Collective& call) {
   if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv ||
       !call.root_has_dest)
@@ -61,7 +61,7 @@ namespace meshmem {
 }
 
 // Runs the Collective that `make` returns. Inlined where the kind is known: a plain call stays in
-// registers, any other is made again, in memory.
+// registers. For any other, `make` is called again, and its call is in memory.
 template <typename Make>
 [[gnu::always_inline]] inline void run(Team& team, const Make& make) {
   const Collective call = make();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions once element types are gone, and the host's reductions within a node. A Reduction
-// knows how to combine two runs of elements.
+// Reductions without element types, and the host's reductions within a node. A Reduction knows how
+// to combine two runs of elements.
 // Invariant: for a given algorithm and number of PEs the order in which elements are combined is
 // fixed, so results are the same bit for bit. dest == source or disjoint. Called by dispatch.
 #ifndef MESHMEM_COLLECTIVES_REDUCTION_HPP_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call as its member says it: a text, cut to what kSaidLines lines hold.
+// How a member tells the others what it calls: by a text, cut to the length of kSaidLines lines.
 // Invariant: one of the PEs that find a difference prints it and ends the job. The others wait for
 // the end.
 #include "collectives/same_call.hpp"
@@ -59,7 +59,8 @@ std::string name_of(const Team& team) {
         team.world_pe(pe), theirs.text(), kind, number, name_of(team));
 }
 
-// A call on a stream in a team area, until a later one takes its place.
+// The lines of a team's area by which a PE tells of one call on a stream. A later call overwrites
+// them.
 struct SaidOnStream {
   Line (&lines)[kSaidLines];
 

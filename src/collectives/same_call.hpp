@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Under MESHMEM_CHECK the members of a team say what they call, the routine and its arguments, and
-// look whether PE 0 of the team calls the same. Two calls that differ end the job with one line
-// that shows both.
+// Under MESHMEM_CHECK the members of a team tell each other the routine that they call and its
+// arguments, and compare their call with that of PE 0 of the team. Two calls that differ end the
+// job with one line that shows both.
 // Invariant: a comparison is a team operation of its own, the same for all routines, before the
-// collective begins: so it ends whatever the members call. Without MESHMEM_CHECK a call costs a
-// branch. Called by the API, dispatch.cpp and library/.
+// collective begins. So it completes, whatever the members call. Without MESHMEM_CHECK a call costs
+// a branch. Called by the API, dispatch.cpp and library/.
 #ifndef MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 #define MESHMEM_COLLECTIVES_SAME_CALL_HPP_
 
@@ -18,7 +18,7 @@
 
 namespace meshmem {
 
-extern constinit bool calls_are_compared;  // set by start-up, alike on all PEs
+extern constinit bool calls_are_compared;  // set by start-up, to the same value on all PEs
 
 [[gnu::cold, gnu::noinline]] void compare_call(Team& team, fmt::string_view arguments,
                                                fmt::format_args values);

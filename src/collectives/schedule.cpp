@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The schedules.
-// Invariant: no state.
+// Invariant: the functions have no state.
 #include "collectives/schedule.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Meeting of all PEs of a team, or of its members on this node. Remote updates are not completed
-// here: barrier_all does a quiet before.
+// here: barrier_all does a quiet first.
 // Invariant: what a member wrote before it entered can be read by all who have left. Called by the
 // API, alltoallv and library/.
 #ifndef MESHMEM_COLLECTIVES_SYNC_HPP_
@@ -17,7 +17,7 @@ void sync(NodeTeam& team);
 // The three ways within a node, for tests and measurements; sync() chooses.
 //   flat           every PE writes its own line and reads all others: one cache-line transfer
 //                  deep, n wide
-//   dissemination  log2 n rounds: for many PEs that all run
+//   dissemination  log2 n rounds: for many PEs, each with a core
 //   counting       one counter and one release word: for many PEs that share cores, each of which
 //                  then runs only twice
 void sync_flat(NodeTeam& team);

@@ -67,7 +67,7 @@ TEST(PlanText, NamesTheLineAndLeavesTheRowsAsTheyWere) {
   PlanTable table{"sm_90", std::vector<PlanRow>(3)};
   const auto complaint =
       parse_plan_table(table, "meshmem-tuning 1 cpu\n8 1 ring 1 64\n\n8 1 rung 1 64");
-  EXPECT_EQ(complaint.value_or("").find("line 4: 'rung' is no algorithm; there are "), 0u);
+  EXPECT_EQ(complaint.value_or("").find("line 4: 'rung' is not an algorithm; there are "), 0u);
   EXPECT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.architecture, "sm_90");
   EXPECT_EQ(complaint_about("meshmem-tuning 1\n8 1 ring 1 64").find("line 1: the first line"), 0u);
@@ -100,7 +100,7 @@ TEST(PlanText, SaysForWhomATableIsAndForWhomItWouldHaveToBe) {
             0u);
   EXPECT_EQ(reason_against(table, "sm_80", 5)
                 .value_or("")
-                .find("the file has rows for up to 4 PEs, and here are 5; make one"),
+                .find("the file has rows for up to 4 PEs, but this job has 5; make one"),
             0u);
   table.rows.back().max_pes = kAnyPes;
   EXPECT_EQ(reason_against(table, "sm_80", 5000), std::nullopt);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The collectives between nodes, and where their blocks lie. run() calls the function for the
-// call's kind, which chooses a way by the limits in choice.hpp. Most kinds, and most ways for
-// large data, have a file of their own.
+// call's kind, which chooses between small data through leaders and the ways for large data, by the
+// limits in choice.hpp. Most kinds, and most ways for large data, have a file of their own.
 // Invariant: as in between_nodes.hpp. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ALGORITHMS_HPP_
@@ -17,7 +17,8 @@
 
 namespace meshmem::between_nodes {
 
-// Where the blocks of a team's PEs lie when they follow one another; the same on all members.
+// Where the blocks of a team's PEs lie in a buffer that has them all in PE order. The same on all
+// members.
 class Layout {
  public:
   Layout(int n, std::size_t block_bytes)
@@ -81,7 +82,7 @@ void reduce_in_staged_columns(Team& team, Order order, const Collective& call);
 
 // ---- Large data in device memory, by puts: dest is symmetric, source may be any memory
 
-// Whether puts can reach `dest` and pay. They need one more meeting than batches through the
+// Whether puts can reach `dest` and are faster. They need one more meeting than batches through the
 // leaders, so `block`, the bytes that one PE has for another, must be large.
 bool suits_puts(const Team& team, const void* dest, std::size_t dest_bytes, std::size_t block);
 void broadcast_by_puts(Team& team, void* dest, const void* source, std::size_t bytes, int root);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// alltoall and alltoalls between nodes, small ones: the blocks from all members of a node to all of
-// another are one message between their leaders. Words: an *outflow* is what a PE has for all PEs;
-// the *inflow* is what comes to a node from all others, ordered by receiver.
+// Small alltoall and alltoalls between nodes. One message from leader to leader carries all blocks
+// from one node's members to another's. Words: an *outflow* is what a PE has for all PEs. The
+// *inflow* is what a node receives from all others, ordered by receiver.
 // Invariant: an outflow has at most kStageBytes.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
@@ -12,7 +12,7 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// The members of a node have posted their outflows; all blocks have `block` bytes.
+// The outflows that the members of a node have posted. All blocks have `block` bytes.
 struct Outflows {
   NodeTeam& node;
   std::uint64_t sequence;
@@ -58,8 +58,8 @@ void receive_packs(const Team& team, const Operation& operation, std::size_t blo
   });
 }
 
-// The leader shows `inflow` to all members, one stage after another. `mine` becomes this PE's part
-// of it.
+// The leader posts `inflow` to its node's members, as much at a time as a stage holds. `mine`
+// becomes this PE's part of it.
 void hand_out(NodeTeam& node, const std::byte* inflow, std::byte* mine, std::size_t for_one) {
   const std::size_t total = for_one * static_cast<std::size_t>(node.n);
   const std::size_t my_begin = for_one * static_cast<std::size_t>(node.me);
@@ -84,7 +84,7 @@ void hand_out(NodeTeam& node, const std::byte* inflow, std::byte* mine, std::siz
   }
 }
 
-// take(pe, data) gets the blocks for this PE, one after the other.
+// An alltoall of one batch. Calls take(pe, data) with the block of each PE for this one.
 template <typename Take>
 void alltoall_batch(Team& team, const std::byte* outflow, std::size_t block, const Take& take) {
   const Operation operation(team);

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kMostInCaches = 12 * 1024 * kKiB;
 using Copy = void (*)(void* dest, const void* source, std::size_t bytes);
 
-// Takes data of a block straight to its place.
+// A sink that takes arriving data of a block straight to its place.
 class Arrival : public MessageSink {
  public:
   void go_to(std::byte* place, Copy copy) {
@@ -58,8 +58,9 @@ void copy_elements(const Strided& dest, const Strided& source, std::size_t elem_
   }
 }
 
-// How many rounds a PE may be ahead of another, in messages of at most kMoveChunk: far less than
-// the transport allows. And how many rounds beforehand a receiver says where a message goes.
+// kRoundsAhead: how many rounds a PE may be ahead of another. With messages of at most kMoveChunk
+// that is far less than the transport allows. kRoundsExpected: how many rounds ahead a receiver
+// tells the transport where a message goes.
 constexpr int kRoundsAhead = 2, kRoundsExpected = 8;
 constexpr int kRoundsKept = kRoundsExpected + kRoundsAhead + 1;
 
@@ -135,7 +136,8 @@ class Exchange {
     }
     return most * most_near;
   }
-  // The item that the carrier sends in this round from `node` to node `there`; nullopt: none.
+  // The item that the carrier sends in this round from `node` to node `there`; nullopt if it sends
+  // nothing.
   std::optional<Item> item(long round, int node, int carrier, int there) const {
     const long each = rounds_of_chunk_, number = round % each;
     const int members = count_members(node_at(team_, there));
@@ -211,7 +213,7 @@ class Exchange {
   Arrival* first_arrival(long round) {
     return arrivals_.data() + static_cast<std::size_t>(round % kRoundsKept) * n_senders_;
   }
-  // Says beforehand where a round's data goes, which saves a copy.
+  // Tells the transport beforehand where a round's data goes, which saves a copy.
   void expect(long round) {
     if (dest_.stride != 1) return;
     Arrival* arrival = first_arrival(round);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Broadcast between nodes. Words: a node's *head* is the root on its node, and the leader on the
-// others. Heads pass the data on, along a binomial tree of the nodes, or where there are many
-// chunks along a chain; the others take it from their head.
+// others. Heads pass the data on along a binomial tree of the nodes, or along a chain if there are
+// many chunks. The other PEs take it from their node's head.
 // Invariant: rooted in the sense of team_steps.hpp: all announce the operation. dest may be source.
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
@@ -15,7 +15,7 @@
 namespace meshmem::between_nodes {
 namespace {
 
-// How this PE's node takes part in the broadcasts of one root. Nodes have numbers from the root's
+// How this PE's node takes part in the broadcasts of one root. Nodes are numbered from the root's
 // node on. In a chain each node passes the data on to the next.
 class Tree {
  public:
@@ -54,7 +54,7 @@ class Tree {
   int mine_ = 0;  // the number of this node
 };
 
-// At most kStageBytes, in host memory.
+// Broadcasts at most kStageBytes in host memory.
 void broadcast_message(Team& team, const Tree& tree, void* dest, const void* source,
                        std::size_t bytes) {
   const Operation operation(team);
@@ -70,8 +70,8 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
   if (dest != data) std::memcpy(dest, data, bytes);
 }
 
-// Large data in host memory: the head receives it in its dest. The others copy a chunk from there
-// once the head's `ring` line says that it has come.
+// Large data in host memory: the head receives it in its dest. The other members copy a chunk from
+// there once the head's `ring` line says that it has arrived.
 class InChunks {
  public:
   InChunks(Team& team, void* dest, const void* source, std::size_t bytes)
@@ -109,7 +109,7 @@ class InChunks {
     const auto say = [&](int chunks) {
       publish(team_.node.my_area().ring, ring_epoch(sequence, chunks));
     };
-    const auto expect = [&](int chunk) {  // which saves a copy when it comes
+    const auto expect = [&](int chunk) {  // saves a copy when the chunk arrives
       if (!is_root && chunk < chunks_)
         operation.expect(tree.parent, {at(dest_, begin(chunk)), length(chunk)}, chunk);
     };

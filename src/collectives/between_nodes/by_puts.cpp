@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Large data in device memory between nodes. Puts bring it straight to its place; the transport
-// stages them in pieces that overlap. Data for several PEs of a node goes to one of them, from
-// which the others get it. Each collective is a meeting, puts, a meeting, and gets within the node.
+// stages them in pieces that overlap. Data that several PEs of a node need goes to one of them, and
+// the others get it from there. Each collective is a meeting, puts, a meeting, and gets within the
+// node.
 // Invariant: nobody's dest is written before all members have entered. All puts are complete when
 // the second meeting begins, and nobody leaves before its own dest is whole.
 #include "collectives/between_nodes.hpp"
@@ -31,7 +32,7 @@ void complete_and_meet(Team& team) {
   sync(team);
 }
 
-// Gets from a member of this node, whose dest has the data in the same place.
+// Gets data from PE `pe` of this node, whose dest has it in the same place.
 void get_near(const Team& team, void* dest, std::size_t bytes, int pe) {
   if (pe == team.me || bytes == 0) return;
   one_sided::get(team.routine(), dest, dest, bytes, team.world_pe(pe));

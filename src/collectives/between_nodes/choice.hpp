@@ -3,7 +3,7 @@
 // Which way a collective between nodes takes: the limits, and why they are where they are.
 // Invariant: an answer depends only on what all members have in common. Read by the files of this
 // folder. The ways:
-//   through leaders  what a node has in common is one message between two leaders
+//   through leaders  one message between two leaders carries all that a node sends another
 //   direct           every PE, or some of each node, sends large data out of host memory
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
@@ -20,7 +20,8 @@ namespace meshmem::between_nodes {
 inline constexpr std::size_t kKiB = 1024;
 
 // Up to this many nodes the leaders send to all others at once: one hop, and the operands stay in
-// the order of nodes. Beyond, the number of messages counts: log2 of the nodes.
+// the order of nodes. With more nodes the number of messages matters most, so each leader sends
+// about log2 of the number of nodes.
 inline constexpr int kMostFlatNodes = 4;
 
 // A scan goes from node to node, one hop for each. Beyond this many nodes small ones are gathered.
@@ -29,11 +30,12 @@ inline constexpr int kMostChainNodes = 8;
 // A reduction up to this size goes through the leaders, each of which reads all of its node's data;
 // a larger one is shared by columns.
 inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
-// A column's share is no smaller: with less, messages cost more than they carry.
+// The least share of a column. With less data in a message, its own cost outweighs that of the
+// data.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
 // With two nodes, each sends the other all of a column's share: one hop. With more, each node
-// combines a share of that: two hops, and less work. Two nodes do the same with a share beyond this
-// size that is combined out of pinned memory.
+// combines a share of that: two hops, and less work. If the data is combined in pinned memory, two
+// nodes also take two hops for shares above this size.
 inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
 // The most bytes of one message of a reduction: few enough to stay in a core's cache until they are
 // combined, and two of the network's chunks (60 KiB).
@@ -41,10 +43,10 @@ inline constexpr std::size_t kReduceMessage = 120 * kKiB;
 // The room that a column keeps for one chunk from all other nodes. More, if messages would become
 // smaller than kLeastShare.
 inline constexpr std::size_t kReduceRoom = 1024 * kKiB;
-// How many further chunks a PE sends before it waits for the data of one.
+// How many more chunks a PE sends before it waits for the others' data of a chunk.
 inline constexpr int kChunksAhead = 2;
-// The same for one hop. With more on their way, a chunk would leave its sender's cache before the
-// other node's chunk comes, with which it is combined.
+// The same for one hop. With more chunks under way, a chunk would leave its sender's cache before
+// the other node's chunk arrives to be combined with it.
 inline constexpr int kChunksAheadInOneHop = 1;
 
 // A broadcast up to this size is one message, which the head of each node posts to its node.
@@ -52,18 +54,18 @@ inline constexpr std::size_t kBroadcastMessage = 32 * kKiB;
 // A larger one travels in chunks of at least this size, which follow each other from node to node.
 inline constexpr std::size_t kBroadcastChunk = 128 * kKiB;
 
-// For fcollect and collect: up to this size of all blocks together, they go through the leaders at
-// any rate. Larger ones do so, in several batches, while no block is larger than kGatherBlock.
+// For fcollect and collect: if all blocks together have at most this size, they go through the
+// leaders. Larger data does so too, in several batches, if no block is larger than kGatherBlock.
 inline constexpr std::size_t kGatherThroughLeaders = kStageBytes;
 inline constexpr std::size_t kGatherBlock = 2 * kKiB;
 // For alltoall: the most that goes from one node to another through the leaders at once, unless an
-// element is larger. Beyond, data in host memory goes directly.
+// element is larger. More data, if it is in host memory, goes directly.
 inline constexpr std::size_t kNodePairBytes = 64 * kKiB;
 // The most bytes of a block that are sent at once.
 inline constexpr std::size_t kMoveChunk = 120 * kKiB;
 
-// Neither buffer is in device memory. Then processors reach those of all members of their node, if
-// they are symmetric.
+// Whether neither buffer is in device memory. If they are symmetric too, a processor reaches these
+// buffers of all members of its node.
 inline bool are_in_host_memory(const void* dest, const void* source) {
   return !any_on_device(dest, source);
 }
@@ -89,8 +91,8 @@ inline int count_columns(const Team& team, std::size_t bytes) {
   const auto shares = std::max<std::size_t>(bytes / kLeastShare, 1);
   return static_cast<int>(std::min(static_cast<std::size_t>(fewest_members(team)), shares));
 }
-// The same where processors combine. If PEs outnumber the cores, as many as the node has cores:
-// more take turns, and for each message somebody waits for a turn.
+// The same where processors combine: at most as many as a node has cores. With more, the PEs would
+// take turns on the cores, and each message would wait for a turn.
 inline int count_columns_of_processors(const Team& team, std::size_t bytes) {
   return std::min(count_columns(team, bytes), team.fewest_cores);
 }

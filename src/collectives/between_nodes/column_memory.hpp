@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the data of a column is: what its PE reads of the sources of its node's members, and where
-// results go. Ranges are elements of the whole data, inside a chunk.
-// Invariant: chunks are opened in their order, each before anything of it is asked for. The terms
-// of kChunksAhead chunks stay, and the results of twice as many. Used by columns.cpp and
-// one_hop_column.hpp; staged_columns.cpp implements it too.
+// The interface by which a column reads its terms, from the sources of its node's members, and
+// leaves its results. A range counts elements of the whole data, and lies inside one chunk.
+// Invariant: chunks are opened in order, each before the column asks for its terms and results. Its
+// terms stay valid for kChunksAhead more chunks, its results for twice as many. Used by columns.cpp
+// and one_hop_column.hpp; staged_columns.cpp implements it too.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_COLUMN_MEMORY_HPP_
 
@@ -17,24 +17,26 @@
 
 namespace meshmem::between_nodes {
 
-// The order of operands: the results of the nodes, each combined before; or PE by PE, as one loop
-// over all PEs.
+// The order in which operands are combined. nodes: each node combines its own data, then these
+// results are combined in the order of nodes. pes: PE by PE, like one loop over all PEs.
 enum class Order { nodes, pes };
 
 class ColumnMemory {
  public:
   virtual ~ColumnMemory() = default;
-  // `next` is the chunk after it, perhaps empty.
+  // Makes chunk number `index` ready. `next` is the chunk after it, perhaps empty.
   virtual void open(int index, const schedule::Range& chunk, const schedule::Range& next) = 0;
-  // Terms of each range: what each of the node's members has, or one, their total.
+  // The number of terms of a range: one from each of the node's members, or one in all, their
+  // total.
   virtual int n_terms() const = 0;
   virtual const std::byte* term(int index, const schedule::Range& range, int number) = 0;
-  // Where the column's PE leaves the result.
+  // Returns where the column's PE puts the result.
   virtual std::byte* result(int index, const schedule::Range& range) = 0;
-  // The result of the range is complete: it goes to the dests of the node's members. Once all
-  // ranges of a chunk have been shown, nothing of it is asked for.
+  // Called when the result of the range is complete. Copies it to the dests of the node's members,
+  // at the latest in close(). Once all ranges of a chunk are shown, the column needs nothing of it
+  // any more.
   virtual void show(int index, const schedule::Range& range) = 0;
-  // All dests have what was shown.
+  // Returns when all dests have all results that were shown.
   virtual void close() = 0;
 };
 
@@ -56,11 +58,11 @@ inline const std::byte* combine_into(std::byte* out, const NodeTeam& near, const
   return out;
 }
 
-// How a column goes about its share. Lengths are in elements.
+// How a column divides its share. Lengths are in elements.
 struct ColumnPlan {
   Order order;
   schedule::Range share;
-  bool is_one_hop;  // each of two nodes sends all that it has to the other
+  bool is_one_hop;  // each of two nodes sends the other its total of the share
   std::size_t most_of_message;
   std::size_t most_of_chunk;  // a message, or one for each node
 

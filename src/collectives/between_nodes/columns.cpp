@@ -90,8 +90,8 @@ class Column {
   std::size_t most_terms() const {
     return plan_.order == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
   }
-  // Rooms for a message each: for the terms of all other nodes in the chunks under way, for the
-  // terms that leave, and for a result.
+  // The number of rooms, which have the size of a message: for the terms from all other nodes in
+  // the chunks under way, for the terms to send, and for a result.
   static constexpr int kChunksKept = kChunksAhead + 1;
   std::size_t rooms() const {
     const std::size_t others = static_cast<std::size_t>(count_nodes(team_) - 1);
@@ -214,8 +214,8 @@ class Column {
   const Room room_;
 };
 
-// If two PEs are equally far, each has sent the other this many messages that it has not received:
-// terms, of kChunksAhead chunks, and as many results.
+// While two PEs work on the same chunk, each has up to this many unreceived messages from the
+// other: the terms of kChunksAhead chunks, and as many results.
 constexpr std::size_t kMessagesAhead = 2 * kChunksAhead;
 static_assert(kLeastShare <= kReduceRoom &&
               kMessagesAhead * (kReduceRoom + kMessageCost) <= kMostUnreceived);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fcollect and collect between nodes: small blocks through the leaders, who exchange packs; large
-// ones in host memory straight from each PE. Words: a *pack* is the blocks of a node's members, one
-// behind another.
+// fcollect and collect between nodes: small blocks through the leaders, which exchange packs, and
+// large ones in host memory straight from each PE. Words: a *pack* is the blocks of a node's
+// members, one behind another.
 // Invariant: a PE's dest is written by that PE alone.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
@@ -37,8 +37,9 @@ void exchange_flat(const Team& team, const Operation& operation, const Layout& l
   });
 }
 
-// After round k a leader has the packs of its own node and of the 2^k - 1 before it, in this order,
-// all of which go to the node 2^k behind (Bruck and others 1997).
+// After round k a leader has the packs of its own node and of the 2^k - 1 nodes before it, in this
+// order. In the next round it sends them to the node 2^k places after its own (Bruck and others
+// 1997).
 void exchange_by_doubling(const Team& team, const Operation& operation, const Layout& layout,
                           std::byte* all) {
   const int n = count_nodes(team);
@@ -69,7 +70,7 @@ void exchange_by_doubling(const Team& team, const Operation& operation, const La
   }
 }
 
-// At most kStageBytes in all, in host memory.
+// Gathers blocks in host memory, of at most kStageBytes in all.
 void gather_batch(Team& team, const Layout& layout, std::byte* all, const std::byte* mine) {
   const Operation operation(team);
   ThroughLeader node(team.node);
@@ -91,7 +92,7 @@ void gather_batch(Team& team, const Layout& layout, std::byte* all, const std::b
   node.hand_out(all, layout.total());
 }
 
-// In any memory.
+// Gathers blocks in any memory.
 void gather_in_batches(Team& team, const Layout& layout, void* dest, const void* source) {
   const auto n = static_cast<std::size_t>(team.n);
   const std::size_t most = std::max<std::size_t>(kStageBytes / n, 1);
@@ -138,8 +139,8 @@ void fcollect(Team& team, const Collective& call) {
                 are_in_host_memory(call.dest, call.source));
 }
 
-// A PE that brings nothing may have no source, from which it could tell where the others' are. With
-// the lengths all learn whether each PE's source is in host memory.
+// A PE that brings nothing may have no source, so it could not tell where the others' sources are.
+// Each PE sends, with its length, whether its source is in host memory.
 void collect(Team& team, const Collective& call) {
   constexpr std::size_t kNotInHostMemory = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();

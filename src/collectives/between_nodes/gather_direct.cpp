@@ -60,7 +60,7 @@ class Gathering {
     });
   }
 
-  // Says beforehand where a chunk goes, which saves a copy.
+  // Tells the transport beforehand where a chunk goes, which saves a copy.
   void expect(int chunk) {
     for_partners_of(team_, team_.node.me, [&](int pe) {
       const std::size_t bytes = length(pe, chunk);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Combines the partial results of nodes in the order of the nodes, as if a loop went over them, on
-// whichever node it is done.
+// Combines the partial results of nodes in the order of the nodes, like one loop over them,
+// whichever node does it.
 // Invariant: all PEs that combine the same partial results get the same bits. Called by the
 // reductions of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_NODE_ORDER_HPP_
@@ -13,7 +13,8 @@
 namespace meshmem::between_nodes {
 
 // `own` is this node's partial result; `out`, which may be the same, becomes the result of all.
-// take(node) waits for the partial result of another node and says where it is. `room` is for one.
+// take(node) waits for the partial result of another node and says where it is. `room` has space
+// for one partial result.
 template <typename Take>
 void combine_nodes(const Team& team, const Reduction& op, std::byte* out, const std::byte* own,
                    std::size_t count, std::byte* room, const Take& take) {
@@ -34,7 +35,7 @@ void combine_nodes(const Team& team, const Reduction& op, std::byte* out, const 
 }
 
 // The same, in place in `mine`. receive(node, to) waits for the partial result of another node and
-// puts it at `to`. `room` is for two.
+// puts it at `to`. `room` has space for two.
 template <typename Receive>
 void combine_nodes(const Team& team, const Reduction& op, std::byte* mine, std::size_t count,
                    std::byte* room, const Receive& receive) {

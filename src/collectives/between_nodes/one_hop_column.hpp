@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A column of two nodes. Each sends the other all that its members have, in chunks. Each combines
-// received data with its own total right where the network has put it.
+// A column of two nodes. Each sends the other the total of its members' data, chunk by chunk. Each
+// combines received data with its own total, straight from where the network has put it.
 // Invariant: operands are in the order of nodes. No PE is more than kChunksAheadInOneHop chunks
 // ahead of what it has received. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One collective of a team over several nodes, as its members see it: its messages, and who is
-// where. PEs are numbers in the team, nodes in the order of team.nodes.
+// One collective of a team over several nodes, as its members see it: its messages, and which PE is
+// on which node. PEs have their numbers in the team; nodes are numbered as in team.nodes.
 // Invariant: all members begin the same operations in the same order. A PE receives a message
 // inside the operation that it belongs to. So a later team in the same slot may use the same keys
 // again. Used by the files of this folder.
@@ -30,7 +30,8 @@ class Operation {
   void send(int pe, const void* data, std::size_t bytes, int step = 0) const {
     transport()->send(team_.world_pe(pe), key(step), data, bytes);
   }
-  // Says where a message is wanted: in memory or by a sink. receive() with the same dest follows.
+  // Tells the transport where a message goes: into memory or to a sink. receive() with the same
+  // dest follows.
   void expect(int pe, const MessageDest& dest, int step = 0) const {
     transport()->expect(team_.world_pe(pe), key(step), dest);
   }
@@ -62,8 +63,8 @@ inline int node_after(const Team& team, int distance) {
   const int n = count_nodes(team);
   return (team.my_node + distance + n) % n;
 }
-// Calls run(node) for the other nodes, in an order in which not all PEs turn to the same node at
-// once.
+// Calls run(node) for the other nodes, beginning after its own, so that the nodes do not all send
+// to the same node at once.
 template <typename Run>
 void for_other_nodes(const Team& team, const Run& run) {
   for (int i = 1; i < count_nodes(team); ++i) run(node_after(team, i));
@@ -82,8 +83,8 @@ inline int index_in(const Team::Node& node, int pe) {
 }
 
 // Each PE has one *partner* on every other node. It sends the partner all data that need not go to
-// a particular PE, and the partner puts it where it belongs on that node. If nodes have equally
-// many members, two partners are each other's.
+// a particular PE, and the partner puts it where it belongs on that node. If two nodes have the
+// same number of members, partners are mutual.
 inline int partner_on(const Team& team, int node) {
   const Team::Node& there = node_at(team, node);
   return member(there, team.node.me % count_members(there));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions between nodes: each node's data is combined by its leader, in the order of its
-// members, and the results of the nodes by the leaders; large data by columns.
+// Reductions between nodes. Each leader combines its node's data in the order of the members, and
+// the leaders combine the nodes' results. Columns reduce large data.
 // Invariant: the order of operands depends on the number of PEs, on which node each is, and on the
 // bytes alone. dest may be source.
 #include "base/status/slow_ways.hpp"
@@ -103,7 +103,7 @@ void reduce(Team& team, const Collective& call) {
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
   const Order order = is_deterministic ? Order::pes : Order::nodes;
   const std::size_t bytes = call.bytes();
-  // Without columns it would go by messages, which would round after each PE.
+  // By messages, elements with a carrier would be rounded after each PE.
   const bool needs_columns = is_deterministic && op.carrier;
   if (bytes > kReduceThroughLeaders || needs_columns) {
     const bool is_plain = are_in_host_memory(call.dest, call.source) && !op.carrier;

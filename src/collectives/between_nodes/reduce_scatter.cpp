@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reduce-scatter between nodes: each node combines what its members have for a PE of another one,
-// and sends that alone. Small blocks go through the leaders. Large ones in host memory go straight
-// to the PE that they are for, from its partner.
+// and sends only the result. Small blocks go through the leaders. Large ones in host memory go
+// straight to the PE that they are for, from its partner.
 // Invariant: the partial results of nodes are combined in the order of nodes. dest may be this PE's
 // own block of source, which no other node's PE reads.
 #include "base/status/slow_ways.hpp"
@@ -35,7 +35,7 @@ void exchange_blocks(Team& team, const Operation& operation, const Reduction& op
   });
 }
 
-// At most kStageBytes in all.
+// One batch, through the leaders. `all` has at most kStageBytes.
 void scatter_batch(Team& team, const Reduction& op, std::byte* all, std::byte* result,
                    std::size_t count) {
   const Operation operation(team);
@@ -55,7 +55,7 @@ void scatter_batch(Team& team, const Reduction& op, std::byte* all, std::byte* r
   std::copy_n(results.get(), block, result);
 }
 
-// The same elements of each block.
+// A range of elements, the same in each block.
 struct Chunk {
   std::size_t begin;
   std::size_t count;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scans between nodes whose members follow each other in the team. A leader takes over the result
-// of all PEs before its node, goes on with its members, and hands it to the next node's leader.
-// Otherwise everything is gathered.
+// of all PEs before its node, goes on with its members, and hands the result to the next node's
+// leader. In other cases the scan goes by messages.
 // Invariant: combined one PE after another, in PE order. dest may be source.
 #include "base/status/slow_ways.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
@@ -19,7 +19,7 @@ bool nodes_follow_each_other(const Team& team) {
   });
 }
 
-// The result over the PEs that a leader has come across, if any.
+// The result of the PEs that a leader has combined so far, if any.
 class Running {
  public:
   Running(const Reduction& op, std::byte* total, std::size_t count)
@@ -51,7 +51,8 @@ class Running {
   bool is_empty_ = true;
 };
 
-// `data` becomes this PE's result. `room` is for the results of a node and one more.
+// `data` becomes this PE's result. `room` has space for the results of the node's members and one
+// more.
 void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t count, bool inclusive,
                 std::byte* room) {
   const Operation operation(team);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ring of places for terms, one for results, and an event for each place.
+// Chunks take turns in a few places in pinned memory, for terms and for results. Each place has an
+// event that says when its copies are done.
 // Invariant: results are finished and narrowed where they are, after they have been sent on.
 #include "collectives/between_nodes/staged_columns.hpp"
 
@@ -22,7 +23,7 @@ std::byte* place_at(const NodeTeam& near, const void* address, std::size_t bytes
   return near.translate(address, bytes, member);
 }
 
-// Device memory of all members, which this PE's device reaches.
+// Whether these bytes are device memory on all members, and this PE's device reaches all copies.
 bool are_for_kernels(const void* address, std::size_t bytes) {
   return device_segments().all_for_kernels(address, bytes) &&
          on_device::kernels_reach(address, bytes);

@@ -2,8 +2,8 @@
 //
 // Columns of data that the processor does not read where it is, such as device memory, or that has
 // to be widened first. While a chunk is on the network, the data of the node's members for the next
-// chunk comes into pinned memory. A kernel of this PE brings their total. Where no kernel can be
-// relied on to start, copy engines bring the terms. Copy engines take results to all members.
+// chunk comes into pinned memory. If a kernel of this PE can combine it, only the total comes;
+// otherwise copy engines bring each member's term. Copy engines take results to all members.
 // Invariant: no buffer is written before the copies and kernels that read it are done. Each PE
 // decides for itself whether a kernel combines, since the order is the same. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_STAGED_COLUMNS_HPP_
@@ -24,9 +24,9 @@ namespace meshmem::between_nodes {
 // pinned memory, kTermsKept times.
 inline constexpr std::size_t kStagedMessages = 1024 * kKiB;
 
-// Whether copies reach both buffers of all members of the node: they are symmetric.
+// Whether copies reach both buffers on all members of the node. Both must be symmetric.
 bool can_be_staged(const Team& team, const void* dest, const void* source, std::size_t bytes);
-// The reduction of the elements, or of the wider ones that carry them.
+// Returns `op` itself, or the reduction of the wider elements if `op` has a carrier.
 Reduction as_combined(const Reduction& op);
 // Waits until the caller's copies into its own device memory have arrived.
 void await_own_copies(const char* routine);

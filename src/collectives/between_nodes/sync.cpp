@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meeting of PEs of several nodes: those of a node tell their leader, the leaders meet by
-// dissemination, and each lets its node go.
+// Meeting of PEs of several nodes. The members of a node tell their leader that they have come, the
+// leaders meet by dissemination, and each leader releases its members.
 // Invariant: only leaders send messages, log2 of the number of nodes each.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/operation.hpp"

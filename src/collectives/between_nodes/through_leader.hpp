@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a node's members work through their leader: each brings something to the leader, and takes
-// what the leader hands out after it has spoken with the other leaders. One operation of the node.
+// what the leader hands out after it has exchanged messages with the other leaders. An object is
+// one operation of the node.
 // Invariant: the leader has taken what all have brought before it hands anything out. So a member
 // that has taken it knows that all have started: all to all, in the sense of team_steps.hpp. No
 // data is longer than kStageBytes. Used by the files of this folder.
@@ -22,7 +23,7 @@ class ThroughLeader {
   // For all members but the leader, which is member 0.
   void bring(const void* data, std::size_t bytes) { post_message(node_, sequence_, data, bytes); }
   void take(void* dest, std::size_t bytes) { take_range(dest, bytes, 0, bytes); }
-  // A part of the `bytes` that are handed out.
+  // Takes `length` bytes from `begin` on of the `bytes` that are handed out.
   void take_range(void* dest, std::size_t bytes, std::size_t begin, std::size_t length) {
     if (length > 0) {
       receive_range(node_, sequence_, dest, bytes, 0, begin, length);

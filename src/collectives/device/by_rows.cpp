@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data that does not fit into the rows goes in pieces of about equal length, a kernel for each.
+// Collectives by rows. If the data does not fit into the rows, it goes in pieces of about equal
+// length, with a kernel for each.
 #include "collectives/device/by_rows.hpp"
 
 #include <algorithm>

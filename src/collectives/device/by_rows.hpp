@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives of a team that takes any memory of its PEs' devices (shmemx_team_take_any_memory).
-// Invariant: PEs write nowhere in each other's memory but in the team's rows. Which kernels run,
-// and how much each of them does, follows from numbers that all PEs have in common, not from the
-// buffers. Called by collectives on streams.
+// Collectives by rows: for a team that takes any memory of its PEs' devices
+// (shmemx_team_take_any_memory). Kernels store the data into the rows of other PEs, and each PE
+// fills its own dest from its rows.
+// Invariant: in other PEs' memory, a PE writes only the team's rows. Which kernels run, and how
+// much each of them does, follows from numbers that all PEs have in common, not from the buffers.
+// Called by collectives on streams.
 #ifndef MESHMEM_COLLECTIVES_DEVICE_BY_ROWS_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_BY_ROWS_HPP_
 
@@ -14,10 +16,10 @@
 
 namespace meshmem::on_device {
 
-// Returns whether such teams run it: a broadcast, fcollect, alltoall, reduce-scatter, or a
+// Whether such a team runs the call by rows: a broadcast, fcollect, alltoall, reduce-scatter, or a
 // reduction except maxloc and minloc.
 bool goes_by_rows(const Collective& call);
-// Puts it on a stream, on the current device, which is the PE's.
+// Puts the call on a stream of the PE's device, which is current.
 hipError_t launch_by_rows(const Team& team, const Collective& call, hipStream_t stream);
 
 }  // namespace meshmem::on_device

@@ -60,7 +60,8 @@ Reduction reduction_of(ReduceOp op) {
   return reduction<Sum, T>();
 }
 
-// Returns nullptr for min and max, which need no wider elements.
+// Returns how floats carry the short type in this operation; nullptr for min and max, which need no
+// wider elements.
 template <typename Short>
 const Carrier* carrier_of(ReduceOp op) {
   const auto by = [](const Reduction& as_float) {

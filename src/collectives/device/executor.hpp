@@ -21,9 +21,12 @@ hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
 // The same on a stream of the library. Returns when this PE's dest is complete.
 void run(Team& team, const Collective& call);
 
-// The team as kernels get it, and for kernels that move data by many blocks, if the team has them.
+// Returns the team as kernels get it.
 device::TeamHandle kernel_handle(const Team& team);
+// The same for kernels that move data by many blocks. Notes the slow way if the team has only one
+// block.
 device::TeamHandle handle_for_data(const Team& team);
+// The number of the team's channels: that many blocks can run its collectives.
 int channels_of(const Team& team);
 // Number of elements in a grain: kernels' slices begin at multiples of it
 // (device/collectives/slices.hpp).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads, which run the commands' collectives.
-// Invariant: the members of a team number these collectives apart from those of the program
+// The threads that run the collectives of commands.
+// Invariant: the members of a team count these collectives separately from those of the program
 // (Team::twin_for_kernels), so both may be under way at once.
 #include "collectives/device/for_kernels.hpp"
 

@@ -19,8 +19,8 @@ namespace meshmem::on_stream {
 // each other, over several nodes the proxy must run.
 void require_kernels(const Team& team);
 
-// Whether the team's collectives can take any memory (Team::takes_any_memory): those of a small
-// slot would need a kernel for every few bytes.
+// Whether the team's collectives can take any memory (Team::takes_any_memory). False for a team in
+// a small slot, which would need a kernel for every few bytes.
 bool can_go_by_rows(const Team& team);
 
 // Checks the call and puts it on the stream.

@@ -11,8 +11,8 @@
 namespace meshmem {
 namespace {
 
-// A message holds the blocks for all PEs, of which each reader wants one: worth it only while it is
-// small.
+// The most bytes of a message. It has the blocks for all PEs, and each reader needs only one of
+// them, so it must be small to be worth it.
 constexpr std::size_t kMostSentBytes = 4 * 1024;
 
 std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,

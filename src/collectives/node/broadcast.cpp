@@ -12,8 +12,8 @@
 namespace meshmem {
 namespace {
 
-// Up to this size the root goes on at once, at the price of one more copy, into its slots. That is
-// worth more where PEs share cores: a root that waits for its readers gives up its core.
+// Up to this size the root copies the data into its slots and goes on at once. The copy is worth
+// more where PEs share cores: a root that waits for its readers gives up its core.
 std::size_t most_message_bytes(const NodeTeam& team) {
   return team.more_pes_than_cores ? 32 * 1024 : kLinesBytes;
 }

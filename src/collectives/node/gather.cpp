@@ -23,10 +23,10 @@ void copy_block(void* dest, std::size_t at, const void* block, std::size_t bytes
   copy_buffer(static_cast<std::byte*>(dest) + at, block, bytes);
 }
 
-// A PE's data in a collect, and where it is: a PE without a source could not tell that from its
-// own.
+// The length and place of the data that a PE brings to a collect. PEs send this to each other,
+// since a PE without a source of its own could not tell where theirs are.
 struct Share {
-  std::uint64_t bytes : 62, wanted : 2;       // wanted executors
+  std::uint64_t bytes : 62, wanted : 2;       // see collect()
   std::uint64_t offset : 63, in_statics : 1;  // of the source in its segment
 };
 

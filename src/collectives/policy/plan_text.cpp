@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parser of plans and of their tables.
-// Invariant: every message names the word that is wrong and what would do in its place.
+// Invariant: every message names the word that is wrong and what would be right.
 #include "collectives/policy/plan_text.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ bool parse_algorithm(std::string_view word, ReduceAlgorithm& out, std::string& w
     if (name == word) return true;
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  why = fmt::format("{} is no algorithm; there are {}", shown(word), known);
+  why = fmt::format("{} is not an algorithm; there are {}", shown(word), known);
   return false;
 }
 
@@ -51,7 +51,7 @@ bool parse_number(std::string_view word, const char* what, int most, int& out, s
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
   if (error == std::errc{} && end == word.data() + word.size() && out >= 1 && out <= most)
     return true;
-  why = fmt::format("{} is no number of {}; give one from 1 to {}", shown(word), what, most);
+  why = fmt::format("{} is not a number of {}; give one from 1 to {}", shown(word), what, most);
   return false;
 }
 
@@ -64,7 +64,7 @@ bool parse_end(std::string_view text, std::string& why) {
 bool parse_bytes(std::string_view word, std::size_t& out, std::string& why) {
   const auto bytes = word == "any" ? std::optional(kAnySize) : parse_size(word);
   if (!bytes)
-    why = fmt::format("{} is no size; give bytes, as in 65536 or 64k, or any", shown(word));
+    why = fmt::format("{} is not a size; give bytes, as in 65536 or 64k, or any", shown(word));
   out = bytes.value_or(0);
   return bytes.has_value();
 }
@@ -97,7 +97,7 @@ bool parse_header(std::string_view text, std::string& architecture, std::string&
     if (!architecture.empty() && parse_end(text, why)) return true;
   }
   why = fmt::format(
-      "the first line that is no comment must be `{} {} ARCHITECTURE`; write the file by "
+      "the first line that is not a comment must be `{} {} ARCHITECTURE`; write the file with "
       "meshmem-bench --tune",
       kHeader, kVersion);
   return false;
@@ -136,7 +136,7 @@ std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view t
     has_header = true;
   }
   if (read.rows.empty())
-    return fmt::format("line {}: the file ends without a row; write it by meshmem-bench --tune",
+    return fmt::format("line {}: the file ends without a row; write it with meshmem-bench --tune",
                        number + 1);
   table = std::move(read);
   return std::nullopt;
@@ -145,14 +145,14 @@ std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view t
 std::optional<std::string> reason_against(const PlanTable& table, std::string_view architecture,
                                           int n_pes) {
   constexpr std::string_view kAdvice =
-      "make one for this job by meshmem-bench --tune --out FILE, or unset the variable";
+      "make one for this job with meshmem-bench --tune --out FILE, or unset the variable";
   if (!architecture.empty() && table.architecture != architecture)
     return fmt::format("the file is for {}, and the device here is {}; {}",
                        shown(table.architecture), shown(architecture), kAdvice);
   int most = 0;
   for (const PlanRow& row : table.rows) most = std::max(most, row.max_pes);
   if (n_pes > most)
-    return fmt::format("the file has rows for up to {} PEs, and here are {}; {}", most, n_pes,
+    return fmt::format("the file has rows for up to {} PEs, but this job has {}; {}", most, n_pes,
                        kAdvice);
   return std::nullopt;
 }

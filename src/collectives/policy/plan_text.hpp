@@ -45,8 +45,9 @@ std::optional<device::Plan> parse_plan(std::string_view text, std::string* why =
 // be right; then `table` is unchanged.
 std::optional<std::string> parse_plan_table(PlanTable& table, std::string_view text);
 
-// nullopt if the table fits a job of `n_pes` PEs with devices of this architecture; else why not,
-// and what to do. An empty architecture means no devices: then nobody asks the table, and it fits.
+// Returns nullopt if the table fits a job of `n_pes` PEs with devices of this architecture;
+// otherwise why not, and what to do. `architecture` is empty if there are no devices: then that of
+// the table does not matter.
 std::optional<std::string> reason_against(const PlanTable& table, std::string_view architecture,
                                           int n_pes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows. Those that `meshmem-bench --tune --out FILE` has found become rows here by
+// The rows. This command turns a file of `meshmem-bench --tune --out FILE` into rows for kernels:
 //   sed -nE 's/^([0-9]+)K /\1 << 10 /;s/^([0-9]+)M /\1 << 20 /;s/^([0-9]+)G /\1 << 30 /;
 //            s/^any /kAnySize /;
 //            s/^(.+) (any|[0-9]+) (\w+) ([0-9]+) ([0-9]+)$/    {\1, \2, {\3, \4, \5}},/p' FILE
@@ -16,8 +16,8 @@ using enum ReduceAlgorithm;
 
 // Host memory. Measured with `./mesh bench` (docs/collectives.md): one_shot, in which each PE reads
 // all data, is fastest as long as the data fits in a few cache lines; then two_shot wins, which
-// shares the work. Ring and recursive doubling win nowhere within one machine, where every PE reads
-// every other directly. They are there for MESHMEM_REDUCE_ALGORITHM, and to compare.
+// shares the work. Ring and recursive doubling never win within one machine, where every PE reads
+// every other directly. They are here for MESHMEM_REDUCE_ALGORITHM, and for comparisons.
 constexpr HostRow kHostRows[] = {
     {512, 2, one_shot},
     {1024, 4, one_shot},
@@ -75,7 +75,7 @@ constexpr std::span<const Row> kRows = kDevicesAreProcessors ? std::span<const R
                                        : kDevicesAreAmd      ? std::span<const Row>(kAmdRows)
                                                              : std::span<const Row>(kGpuRows);
 
-// With few blocks: the most bytes that a block reduces by the table's own plan, by wide lines, and
+// For few blocks: the most bytes that a block reduces by the table's own plan, by wide lines, and
 // around the ring.
 constexpr std::size_t kTablesBlock = 2 << 10;  // no small row of the table has more for a block
 constexpr std::size_t kWideLinesBlock = 16 << 10;
@@ -85,7 +85,7 @@ constexpr unsigned kLeastBlocksOfRing = 16;
 }  // namespace
 
 // Measured on 2 H100 with 4, 8 and 16 blocks. Lines beyond those that a block's threads carry at
-// once come a trip later; `pull` needs the fewest blocks for a link.
+// once take a second trip; `pull` needs the fewest blocks for a link.
 device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
                                  unsigned blocks, bool in_pe_order) {
   const std::size_t block_bytes = bytes / std::max(blocks, 1u);

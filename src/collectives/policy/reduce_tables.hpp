@@ -22,14 +22,14 @@ struct HostRow {
 
 std::span<const HostRow> host_rows();
 std::span<const PlanRow> kernel_rows();  // of the target that the library was built for
-// The plan on NVIDIA GPUs for at most kFewBlocks blocks. `plan`: what the table has for any number.
-// in_pe_order: the algorithm must add in PE order.
+// The plan on NVIDIA GPUs for at most kFewBlocks blocks. `plan`: the table's plan, for any number
+// of blocks. in_pe_order: the algorithm must add in PE order.
 inline constexpr unsigned kFewBlocks = 32;
 device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, int n_pes,
                                  unsigned blocks, bool in_pe_order);
 bool has_plans_for_few_blocks();  // whether the library's target has them
 
-// Null if none fits.
+// Returns the first row that fits; null if none does.
 template <typename Row>
 const Row* find_row(std::span<const Row> rows, std::size_t bytes, int n_pes) {
   const auto fits = [&](const Row& row) { return bytes <= row.max_bytes && n_pes <= row.max_pes; };
