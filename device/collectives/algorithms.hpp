@@ -15,14 +15,14 @@ enum class ReduceAlgorithm {
 #undef MESHMEM_ALGORITHM
 };
 
-// The library's kernels for reductions. Each has some of the algorithms: in one kernel with all,
-// the small ones would take as many registers, and as much stack, as the largest. Each algorithm by
+// The library's kernels for reductions. Each has some of the algorithms: if one kernel had all, the
+// small ones would take as many registers, and as much stack, as the largest. Each algorithm by
 // wide lines has a kernel of its own (kernels/single_wide_line.hpp).
 enum class ReduceKernel { packets, wide_lines, large, none };
 
-// Threads of a block. 576 threads have 72 wide lines at a time. Of 4 MiB by 4 PEs each of 128
-// blocks has 69 lines of a share. 512 threads would need a second turn for five of them, which
-// takes as long as the hops.
+// Threads of a block. 576 threads have 72 wide lines at a time. If 4 PEs reduce 4 MiB by 128
+// blocks, each block has 69 lines of a share. 512 threads would need a second turn for five of
+// them, which takes as long as the hops.
 constexpr int kMostThreads = 512;
 constexpr int kMostThreadsOfTwoShotWide = 576;
 

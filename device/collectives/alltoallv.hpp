@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// alltoallv in kernels. Each PE tells the others, by a packet each, where in its dest their blocks
-// go. Then each PE pushes its blocks, and a meeting ends the call.
+// alltoallv in kernels. Each PE sends each other PE a packet that says where in its dest that PE's
+// block goes. Then each PE pushes its blocks, and a meeting ends the call.
 // Invariant: the packets stand for the first meeting: a PE's dest is written after all threads of
 // its group have entered. Bodies are the same for all types. Used by extension_routines.hpp and the
 // kernel of streams.
@@ -15,7 +15,7 @@
 namespace meshmem {
 namespace device {
 
-// Block `part` of `parts` that share the work, each on its own channel.
+// The work of block `part` of `parts` blocks, each of which has its own channel.
 template <typename Group>
 MESHMEM_DEVICE void alltoallv(const Group& group, const TeamSync& sync, const Alltoallv& call,
                               int part = 0, int parts = 1) {

@@ -3,7 +3,7 @@
 // Reductions and scans by all blocks of a grid: block b does slice b, on channel b of the team, as
 // in the library's own kernels. Blocks beyond the number of channels only meet.
 // Invariant: slices follow from the number of blocks, so the grids of all PEs of the team have the
-// same number. Otherwise blocks wait for packets that nobody sends, or add up elements of different
+// same number. Otherwise blocks wait for packets that no PE sends, or combine elements of different
 // places. The work lies between two meetings of the grid. After the first, source has all that any
 // block wrote; after the second, dest is complete for all blocks.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_GRID_HPP_
@@ -37,17 +37,18 @@ MESHMEM_DEVICE int by_slices(const CooperativeGrid& grid, const TeamSync& sync, 
   return 0;
 }
 
-// Only calls the work of a grid: by_slices() calls the form for a block (sync.hpp), for each slice.
+// For a grid this only calls `work`: by_slices() calls the form for a block (sync.hpp) for each
+// slice.
 template <typename Work>
 MESHMEM_DEVICE void with_own_registers(const CooperativeGrid&, const TeamSync& sync,
                                        const Work& work) {
   work(sync);
 }
 
-// Up to these limits a grid takes packets. Each is the limit of one block times the number of
-// blocks, or the limit of a whole grid if that is less. Above the latter the speed of the links
-// counts: packets put twice the bytes on them, so two_shot is no better than pulling. For so much
-// data the two meetings of a pull cost little. Large data is pulled: many blocks have enough loads
+// Returns up to how many bytes a grid uses packets. Each limit is that of one block times the
+// number of blocks, or that of a whole grid if it is less. Above the grid's limit the speed of the
+// links matters most: packets put twice the bytes on them, so two_shot is no better than pulling,
+// and the two meetings of a pull cost little. Large data is pulled: many blocks have enough loads
 // under way to fill the links. A pull adds in PE order, as all reductions of users' kernels do. The
 // library's own kernels take a ring for the largest data; a ring adds in another order.
 MESHMEM_DEVICE ReduceLimits limits_of_grid(int blocks) {

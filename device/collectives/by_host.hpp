@@ -2,9 +2,9 @@
 //
 // Collectives in kernels on teams that span machines: the proxy has the host run them, by its own
 // algorithms between nodes, while the group waits for the result.
-// Invariant: such a collective begins with a quiet, as a barrier does; the host counts these
-// collectives of a team apart from those that the program calls on it. Teams within a node never
-// come here. Used by routines.hpp.
+// Invariant: such a collective begins with a quiet, as a barrier does. The host counts these
+// collectives of a team separately from those that the program calls on the host. Teams within a
+// node never come here. Used by routines.hpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_
 #define MESHMEM_DEVICE_COLLECTIVES_BY_HOST_HPP_
 

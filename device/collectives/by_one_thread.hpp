@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans by one thread of a kernel, where the program's compiler does not compile for
-// GPUs: the library has them compiled. The routines are host and device functions at once, and a
-// compiler compiles each of these, used or not. With the templates for all types and operations in
-// them a program of one line took three times as long to compile.
+// Reductions and scans by one thread of a kernel on the cpu target: the program calls functions
+// that are compiled in the library. A compiler compiles all routines of the header, used or not.
+// With the templates for all types and operations in them, a program of one line took three times
+// as long to compile.
 // Invariant: the caller has made the checks; results are those of the templates for groups.
 // Included by routines.hpp; defined in kernels/reductions.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_

@@ -128,7 +128,8 @@ class CombineAll {
               result);
     }
   }
-  // Combines kPlaces places at a time as long as that many are left. Returns the first one left.
+  // Combines kPlaces places at a time as long as that many are left. Returns the first place that
+  // is not done.
   template <typename V, int kPes>
   MESHMEM_DEVICE_MEMBER std::size_t run_by_places(std::size_t i, std::size_t end,
                                                   std::size_t stride) const {
@@ -145,8 +146,8 @@ class CombineAll {
     const auto stride = static_cast<std::size_t>(group_.size()) * kElems;
     const std::size_t end = begin + count;
     std::size_t i = begin + static_cast<std::size_t>(group_.rank()) * kElems;
-    // Each of these calls leaves the places that are too few for it to the next; the loop does the
-    // rest one by one. With 2 PEs, 4 places are combined at a time, and then 2.
+    // Each call does as many places as fill its turns, and leaves the rest to the next call; the
+    // loop does the last ones one by one. With 2 PEs, 4 places are combined at a time, and then 2.
     if constexpr (kElems > 1 && kInRegisters == 8) {
       if (n_ <= 2) i = run_by_places<V, 2>(i, end, stride);
       if (n_ <= 4) i = run_by_places<V, 4>(i, end, stride);

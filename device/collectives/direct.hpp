@@ -19,11 +19,11 @@ namespace device {
 // more than kOneChunkBytes has at least two. In step k a PE sends chunk k to all, then combines
 // chunk k - 1. In a large group the last wave only announces, and the others do the rest (Workers).
 //
-// Four slots suffice: a PE sends chunk k after it has got chunk k - 2 from all. They sent chunk
-// k - 2 after they had combined chunk k - 4, whose slots chunk k uses.
-// dest may be the source: a result goes to a PE only after this PE has sent the same chunk of its
-// source, and so has read it.
-// A PE that finishes has got chunks from all, so all have entered, which sync.hpp relies on.
+// Four slots suffice: a PE sends chunk k after it has received chunk k - 2 from all. They sent
+// chunk k - 2 after they had combined chunk k - 4, whose slots chunk k uses. dest may be the
+// source: a result goes to a PE only after this PE has sent the same chunk of its source, and so
+// has read it. A PE that finishes has received chunks from all PEs, so all have entered, which
+// sync.hpp relies on.
 template <typename Op, typename E, typename Group>
 class DirectReduction {
  public:

@@ -41,7 +41,7 @@ MESHMEM_DEVICE void push_vectors_to_all(const Group& group, const TeamSync& sync
   }
 }
 
-// Pushes `bytes` from `source` to every member's `dest`; to this PE's only if dest is not source.
+// Pushes `bytes` from `source` to every member's `dest`. If dest is source, leaves out this PE.
 template <typename Group>
 MESHMEM_DEVICE void push_to_all(const Group& group, const TeamSync& sync, std::byte* dest,
                                 const std::byte* source, std::size_t bytes) {
@@ -101,9 +101,9 @@ MESHMEM_DEVICE void push_in_turn(const Group& group, const TeamSync& sync, std::
   }
 }
 
-// Whether fcollect's own kernels push the whole block to one PE after the other, not each piece to
-// all. That is 2 to 4 % faster on NVIDIA GPUs, whose links lead to a switch. AMD GPUs have a link
-// for each PE.
+// Whether the library's fcollect kernels push the whole block to one PE after the other, instead of
+// each piece to all PEs. That is 2 to 4 % faster on NVIDIA GPUs, whose links lead to a switch. AMD
+// GPUs have a link for each PE.
 #if defined(MESHMEM_TARGET_IS_HIP)
 constexpr bool kFcollectPushesInTurn = false;
 #else

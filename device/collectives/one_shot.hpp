@@ -16,7 +16,8 @@ namespace meshmem {
 namespace device {
 
 // Combines one unit each of PEs 0 to end - 1, in PE order. `own` is this PE's unit; PE 0's arrives
-// in the packet line at `first`. Awaits the units of all other PEs, those from `end` on too.
+// in the packet line at `first`. Waits for the units of all other PEs, also for those of the PEs
+// from `end` on.
 template <typename Op, typename E>
 MESHMEM_DEVICE UnitTotal<E> combine_received(const Op& op, const TeamSync& sync,
                                              const EightBytes<E>& own, int end,

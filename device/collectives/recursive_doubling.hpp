@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in log2 n exchanges of whole totals, by packets. A *run* is PEs in a row with a
-// common total, at first one PE. Each exchange merges the runs in pairs.
+// Reductions in log2 n exchanges of whole totals, by packets. A *run* is a sequence of PEs that
+// have the same total; at first each PE is a run. Each exchange merges two runs.
 // Invariant: both partners put the total of the lower run first, so all PEs get the same bits.
 // These may differ from the bits of combining in PE order. Totals of half and bfloat16 travel as
 // float, and are rounded once, at the end.
@@ -44,7 +44,7 @@ struct TotalPackets {
 // participant. If not, the first PEs fold in pairs, one participant each: the odd PE gives its
 // elements to the even one before the exchanges, and gets the result after them.
 struct Doubling {
-  int numbers;  // of participants: the largest power of two that is not above n
+  int numbers;  // participants: the largest power of two that is not above n
   int folded;   // pairs at the beginning that are one participant each
 
   MESHMEM_DEVICE_MEMBER explicit Doubling(int n) : numbers(1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions by any algorithm: a given one, or the choice for groups in users' kernels.
+// Reductions by a given algorithm, and the choice of the algorithm for groups in users' kernels.
 // Invariant: the choice depends only on values that all PEs have in common. A call without elements
 // does nothing, on all PEs alike.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_REDUCE_HPP_
@@ -43,13 +43,14 @@ MESHMEM_DEVICE void reduce_by(const Op& op, ReduceAlgorithm algorithm, const Gro
   }
 }
 
+// Returns the algorithm for this many bytes: packets within the limits, otherwise pull.
 MESHMEM_DEVICE ReduceAlgorithm algorithm_within(const ReduceLimits& limits, const TeamSync& sync,
                                                 std::size_t bytes) {
   if (bytes <= limits.one_shot || sync.team.n == 1) return ReduceAlgorithm::one_shot;
   return bytes <= limits.two_shot ? ReduceAlgorithm::two_shot : ReduceAlgorithm::pull;
 }
 
-// The algorithms that groups in users' kernels have.
+// Reduces by one of the algorithms that groups in users' kernels have.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_in_pe_order(const Op& op, ReduceAlgorithm algorithm, const Group& group,
                                        const TeamSync& sync, E* dest, const E* source,

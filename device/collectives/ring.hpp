@@ -15,10 +15,10 @@
 namespace meshmem {
 namespace device {
 
-// If each PE has a link to every other one, channels go around in different strides, coprime with
-// n. Together they use n - 1 links of a PE, or as many as there are such strides. Behind a switch
-// all channels go the same way: then no two PEs send to the same PE at a time, which was 4 % faster
-// on 4 GPUs.
+// If each PE has a link to every other one, the channels go around the ring by different strides,
+// coprime with n. Together they use as many links of a PE as there are such strides, at most n - 1.
+// Behind a switch all channels use stride 1: then no two PEs send to the same PE at a time, which
+// was 4 % faster on 4 GPUs.
 #if defined(MESHMEM_TARGET_IS_CUDA)
 constexpr bool kLinkToEach = false;
 #else
@@ -82,7 +82,8 @@ struct RingBatch {
   }
 };
 
-// `pes`: the number of PEs if the result combines the elements of all PEs, else 1.
+// Combines two vectors and rounds to elements. `pes`: the number of PEs if the result combines the
+// elements of all PEs, else 1.
 template <typename Known, typename E, std::size_t bytes>
 MESHMEM_DEVICE Vector<E, bytes> combine_rounded(const Known& known, const Vector<E, bytes>& a,
                                                 const Vector<E, bytes>& b, int pes) {
@@ -184,8 +185,8 @@ struct RingReduction {
     const int sends = scatters ? ring.n - 1 : 2 * (ring.n - 1);
     const int steps = scatters ? ring.n : sends;
     const int previous = ring.before(1);
-    // Counts the chunks of all steps, from 1. In the step before, a chunk's number was less by
-    // `chunks`.
+    // Counts the chunks of all steps, from 1. In the step before, the same chunk's number was less
+    // by `chunks`.
     int number = 0;
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -243,7 +244,7 @@ struct RingReduction {
                                 static_cast<std::size_t>(step * chunks + chunk) * slot_bytes +
                                 lead_bytes);
   }
-  // `address` in the next PE; null where nothing is to be written.
+  // Returns `address` in the next PE; null if `count` is 0.
   MESHMEM_DEVICE_MEMBER E* in_next(E* address, std::size_t count) const {
     return count == 0 ? nullptr : translate(address, world_pe_of(sync.team, ring.next()));
   }

@@ -20,12 +20,13 @@ struct Slice {
   std::size_t count;  // of elements
 };
 
-// How `count` elements are cut into slices of whole grains of 16 bytes: they differ by at most one
-// grain, and the longer ones are first.
+// How `count` elements are divided into slices of whole grains of 16 bytes. The slices differ by at
+// most one grain, and the longer ones are first.
 struct Slices {
   std::size_t count, each, longer;  // elements, grains of a slice, slices with one more
 
-  // The most slices, up to `channels`, of which none is empty; one if there are no elements.
+  // Returns the largest number of slices, up to `channels`, that are all not empty; 1 if there are
+  // no elements.
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER static int most(std::size_t count, int channels) {
     const std::size_t grains = (count + grain<E>() - 1) / grain<E>();
@@ -46,13 +47,13 @@ struct Slices {
     const std::size_t end = first + (each + (which < longer ? 1 : 0)) * grain<E>();
     return {first, (end < count ? end : count) - (first < count ? first : count)};
   }
-  // The elements of the longest slice.
+  // The number of elements of the longest slice.
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER std::size_t longest() const {
     return slice<E>(0).count;
   }
 
-  // Elements of a grain.
+  // The number of elements of a grain.
   template <typename E>
   MESHMEM_HOST_DEVICE_MEMBER static constexpr std::size_t grain() {
     return sizeof(E) < 16 ? 16 / sizeof(E) : 1;

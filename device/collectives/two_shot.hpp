@@ -47,7 +47,7 @@ MESHMEM_DEVICE void for_each_unit(const Group& group, std::size_t units, const V
     visit(u);
 }
 
-// Sends the other PEs their shares of this PE's source. Loads for several PEs overlap.
+// Sends each other PE its share of this PE's source. Loads for several PEs overlap.
 template <typename E, typename Group>
 MESHMEM_DEVICE void send_shares(const Group& group, const TeamSync& sync, const Shares& shares,
                                 const E* source, std::size_t count, std::uint64_t epoch) {

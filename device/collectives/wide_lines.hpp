@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wide lines: 94 % of a wide line is data, but only half of a packet. They need GPUs on which a
+// Wide lines: 94 % of a wide line is data, and only half of a packet is. They need GPUs on which a
 // line that one instruction stores arrives whole: NVIDIA's over NVLink. NCCL's LL128 protocol
 // assumes this too. Used by kernels/.
 // Invariant: whole waves take part, and all lanes of a wave go through the same loops. The flag is
@@ -56,7 +56,7 @@ struct LanePosition {
   }
 };
 
-// Calls visit(line, is_there) for the lines of a wave, as often in each lane.
+// Calls visit(line, is_there) for the lines of a wave, equally often in each lane.
 template <typename Visit>
 MESHMEM_DEVICE void for_each_line(const LanePosition& lane, std::size_t lines, const Visit& visit) {
   for (std::size_t line = lane.first; line < lines; line += lane.stride)
