@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Branches of streams and of graphs. Invariant: a side has work of one stream at a time. Copies
-// that wait for collectives on different streams would else wait for one another, in an order that
-// the other PEs do not share.
+// Branches of streams and of graphs. Invariant: a side has work of one stream at a time. Otherwise
+// copies that wait for collectives on different streams would wait for each other, in an order that
+// differs between PEs.
 #include "gpu/copy_branch.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies by a copy engine beside what else a call puts on its stream.
+// Copies by a copy engine that run beside the other work that a call puts on its stream.
 // Invariant: the copies begin when the stream's earlier work is over, and work that is put there
 // after join() begins when they are over too. In a graph that captures the stream they are nodes of
-// their own; else they are on a stream of the library's. Used by collectives/.
+// their own; otherwise they are on a side, a stream of the library. Used by collectives/.
 #ifndef MESHMEM_GPU_COPY_BRANCH_HPP_
 #define MESHMEM_GPU_COPY_BRANCH_HPP_
 
@@ -25,11 +25,12 @@ class CopyBranch {
   CopyBranch& operator=(const CopyBranch&) = delete;
   ~CopyBranch();
 
+  // Begins a copy. On the targets without copy engines it is part of the stream's own work.
   hipError_t begin(void* to, const void* from, std::size_t bytes);
-  // After the last begin().
+  // Called after the last begin(): the stream's later work waits for the copies.
   hipError_t join();
 
-  struct Side;  // a stream of the library's and its events
+  struct Side;  // a stream of the library and its events
 
  private:
   hipError_t fork();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on device memory that arrives from other nodes, given by threads that may not wait for a
-// device. The transports know this interface, and nothing of HIP.
+// The work on device memory that other nodes ask for. The threads of transports submit it, since
+// they must not wait for a device. Transports know only this interface and nothing of HIP.
 // Invariant: submit() calls no device and waits for nothing. Copies are done in the order in which
 // they were submitted, and so are operations; a copy and an operation are done in any order.
 #ifndef MESHMEM_GPU_DEVICE_ACCESS_HPP_
@@ -16,7 +16,8 @@
 
 namespace meshmem {
 
-// Something to be done. It stays where it is from submit() until it is done.
+// One write, read or operation. The object stays at its address from submit() until the work is
+// done.
 struct DeviceWork {
   enum class Kind { write, read, operation };
   Kind kind = Kind::operation;
@@ -45,15 +46,15 @@ class DeviceAccess {
 
   virtual ~DeviceAccess() = default;
 
-  // Takes room for the data of a write of `bytes` bytes.
+  // Gives `work` memory for the data of a write of `bytes` bytes.
   virtual void take_room(DeviceWork& work, std::size_t bytes) = 0;
   virtual void submit(DeviceWork& work) = 0;
-  // Takes back the data of a read, which has been used.
+  // Takes back the memory of a read, whose data the caller has used.
   virtual void release(DeviceWork& work) = 0;
 
-  // Gives the device what has been submitted, and sees what it has done; never waits for it. Called
-  // by all threads that wait, without a lock. False: there was nothing to do, or another thread
-  // does it.
+  // Gives submitted work to the device, and marks the work that the device has done; never waits
+  // for it. Called by all threads that wait, without a lock. Returns false if there was nothing to
+  // do, or if another thread does it.
   virtual bool drive() = 0;
 };
 

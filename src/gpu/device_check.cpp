@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check of all mappings. Each PE's device (a kernel, or this thread where devices are
-// processors) writes a word into its own slabs. Every device reads it through the mapping that its
-// kernels will use. Handles have opened the wrong memory, with success, in containers and where one
-// process had many. Where all slabs are in one file each PE reads the words of the next one. Then
-// the processor stores words through the mappings that it may use, and a kernel reads them.
-// Invariant: a wrong word ends the job, with a line that names both PEs. If the processor's words
-// are wrong, kernels do its stores. The words are gone afterwards.
+// Checks all mappings of the slabs: a handle may open the wrong memory and report success, as in
+// containers. Each PE's device (a kernel, or this thread where devices are processors) writes a
+// word into its slabs, and every device reads it through its kernels' mapping. If all slabs are in
+// one file, a PE reads only the next PE's words. Then the processor stores words through the
+// mappings that it may use, and a kernel reads them. Invariant: a wrong word ends the job, with a
+// line that names both PEs; if only the processor's words are wrong, kernels do its stores.
 #include "base/error.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_memory.hpp"
@@ -23,8 +22,8 @@ std::uint64_t word_of(int pe, int which) {
   return 0x6d6573686d656d00u + (static_cast<std::uint64_t>(pe) << 8 ^ static_cast<unsigned>(which));
 }
 
-// Whether a kernel reads what the processor has stored into a slab, in a place of PE `me` alone.
-// Two words, since one may have been there before.
+// Whether a kernel reads what the processor has stored into a slab, at a place that only PE `me`
+// uses. Stores two words, since the first may have been there before.
 bool stores_arrive(std::byte* slab, int me, HostPath path, hipStream_t stream) {
   auto* const place = reinterpret_cast<std::uint64_t*>(slab) + 1 + me;
   for (std::uint64_t* const asked : {place, path.marker}) {
@@ -57,8 +56,8 @@ std::optional<std::string> DeviceMemory::check_word(int pe, int which, std::uint
       world_pe_of(peers_.me), mine().bus_id, found, word_of(pe, which));
 }
 
-// A PE that has mapped another file than the others, or at another place, sees a wrong word, or the
-// PE before it does. More words would take a page of page tables each.
+// If a PE has mapped another file than the others, or at another place, it or the PE before it
+// reads a wrong word. Each further word would cost a page of page tables.
 std::optional<std::string> DeviceMemory::read_next(const Slab& slab, int which) const {
   const int next = (peers_.me + 1) % peers_.n;
   const std::byte* place = slab.copies[static_cast<std::size_t>(next)];
@@ -120,7 +119,8 @@ void DeviceMemory::verify(hipStream_t stream) {
   finish();
 }
 
-// The driver says where the processor may store; on a GPU a trial has to confirm it.
+// Adds the slabs to which the processor may store. The driver says which; on a GPU a trial has to
+// confirm it.
 void DeviceMemory::find_host_stores(hipStream_t stream) {
   int n = 0;
   for (int pe = 0; may_store_ && pe < peers_.n; ++pe) {

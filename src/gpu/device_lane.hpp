@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The lane by which one thread waits for devices: an event for each, a pinned page for answers, and
-// a stream of its own. Work on that stream does not stand behind that of other threads.
-// Invariant: a lane belongs to one call at a time. A collective or a poll on a stream that it
-// shares with another could wait for something that stands behind it.
+// a stream of its own. So its work does not wait behind that of other threads.
+// Invariant: a lane belongs to one call at a time. On a shared stream, a collective or a poll could
+// wait for work that comes later on the same stream.
 #ifndef MESHMEM_GPU_DEVICE_LANE_HPP_
 #define MESHMEM_GPU_DEVICE_LANE_HPP_
 
@@ -35,12 +35,13 @@ class DeviceLane {
   // wait_for_mark() waits for the event recorded last.
   void mark(hipStream_t stream, int device);
   void wait_for_mark(const char* routine);
-  // Pinned memory for data on its way through the host; made when it is first asked for.
+  // Returns kPieceBytes of pinned memory for data on its way through the host; made when it is
+  // first asked for.
   static constexpr std::size_t kPieceBytes = 256 * 1024;
   std::byte* piece();
   // Begins a copy on the lane's stream, in any direction.
   void begin_copy(void* to, const void* from, std::size_t bytes);
-  // Copies to host memory, behind nothing else.
+  // Copies to host memory without waiting behind other work. Returns when the data is there.
   void fetch(void* to, const void* from, std::size_t bytes, const char* routine);
   void wait(const char* routine) { wait_for(stream(), device_, routine); }
 

@@ -31,7 +31,7 @@ namespace {
 // Blocks that fit into the default heap of NVSHMEM and of rocSHMEM fit here.
 constexpr std::size_t kMostByDefault = (std::size_t{1} << 30) + kOnTop;
 
-// Sharing takes more on AMD GPUs: Linux's own driver has no calls for it.
+// AMD GPUs need more for sharing: Linux's own driver has no calls for it.
 constexpr const char* kAmdSharing =
     "; the kernel needs AMD's driver (amdgpu-dkms), or ROCm 6.3 or newer with "
     "HSA_ENABLE_IPC_MODE_LEGACY=0";
@@ -50,15 +50,17 @@ void prepare_runtime() {
   // these wait for the new one, they wait for ever.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 #elif defined(MESHMEM_TARGET_HIP)
-  // AMD's runtime has fine-grained memory on GPUs without xGMI only if told. Before 5.7 there is no
-  // other coherent memory; from 6.3 on a GPU without uncached memory would get coarse instead.
+  // AMD's runtime has fine-grained memory on GPUs without xGMI only with this variable. Before 5.7
+  // there is no other coherent memory; from 6.3 on, a GPU without uncached memory would silently
+  // get coarse-grained memory.
   setenv("HSA_FORCE_FINE_GRAIN_PCIE", "1", 0);
 #endif
 }
 
-// The device that the user names, else the one that the program has made current before shmem_init,
-// else one in turn. nullopt and a reason in *why: this PE has none. `pe_of_machine` goes on
-// counting over nodes that share a machine.
+// Returns the device that the user names; otherwise the one that the program has made current
+// before shmem_init, unless it is device 0; otherwise PEs take the devices in turn. Returns
+// nullopt, and a reason in *why, if this PE has no device. `pe_of_machine` counts the PEs of all
+// nodes that share a machine.
 std::optional<int> choose_device(const Environment& environment, int pe_of_machine,
                                  std::string* why) {
   if (environment.device_heap_size == std::size_t{0}) {
@@ -86,8 +88,9 @@ std::optional<int> choose_device(const Environment& environment, int pe_of_machi
 
 }  // namespace
 
-// A PE that has failed says why and ends the job; the others wait for that, but not for ever. A PE
-// that is ahead may fail in the next step while others still look for failures of this one.
+// A PE that has failed prints why and ends the job; the others wait for the end, but only until the
+// timeout. A PE that is ahead may fail in the next step while others still look for failures of
+// this one.
 void DeviceMemory::agree(const std::optional<std::string>& failure, const char* step) {
   ++steps_;
   if (failure) mine().failed_step = steps_;
@@ -200,7 +203,7 @@ std::size_t DeviceMemory::sync_bytes() const {
 
 std::optional<std::string> DeviceMemory::allocate(Slab& slab, std::size_t bytes,
                                                   SharedRange& range) {
-  const std::size_t room = bytes + kRegionAlignment;  // to begin where a region of the arena would
+  const std::size_t room = bytes + kRegionAlignment;  // aligned like a region of the arena
   void* memory = nullptr;
   const hipError_t error = hipExtMallocWithFlags(
       &memory, room, uncached_ ? hipDeviceMallocUncached : hipDeviceMallocFinegrained);
@@ -272,8 +275,9 @@ int DeviceMemory::local_number_of(const char* bus_id) const {
   return -1;
 }
 
-// The device of this process from which memory of device `theirs` is reached, and whether that is
-// this PE's own. A device that this process does not see can only be tried.
+// Returns the device of this process from which memory of device `theirs` is reached, and whether
+// it is this PE's own device. If this process does not see the other device (`theirs` < 0), only
+// opening its memory shows whether it is reached.
 static DeviceRoute route_to(int own, int theirs) {
   if (theirs == own || theirs < 0) return {own, true};
   int can = 0;
@@ -315,8 +319,8 @@ std::optional<std::string> DeviceMemory::map_slab(Slab& slab, SharedRange Device
   return std::nullopt;
 }
 
-// From now on the memory of PE `pe` is reached from the device that it is on; false if it was
-// already, or that device is this PE's own, or not one of this process.
+// From now on, copies reach the memory of PE `pe` from the device that it is on. Returns false if
+// that was so already, or if the device is this PE's own or one that this process does not see.
 bool DeviceMemory::leave_to_copies(int pe) {
   DeviceRoute& route = route_of_[static_cast<std::size_t>(pe)];
   const int theirs = local_number_of(peers_.offer(pe).bus_id);

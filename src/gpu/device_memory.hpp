@@ -3,8 +3,9 @@
 // The device that this PE uses, and the two slabs of its memory that all PEs of the node map.
 // *data* is the device heap, and in *sync* kernels of different PEs wait for each other. Called by
 // start-up.
-// Invariant: all PEs learn of a failure of one before any takes the next step, so all end, with its
-// line. Host code touches no slab but through HostStores, where start-up has seen that it may.
+// Invariant: if a PE fails, all PEs learn of it before any takes the next step, so all end, with
+// that PE's line. Host code touches a slab only through HostStores, where start-up has seen that
+// stores arrive.
 #ifndef MESHMEM_GPU_DEVICE_MEMORY_HPP_
 #define MESHMEM_GPU_DEVICE_MEMORY_HPP_
 
@@ -23,8 +24,8 @@
 #include "gpu/host_stores.hpp"
 #include "gpu/shared_range.hpp"
 
-// The steps of start-up:
-//   choose   every PE tells its device; all PEs use devices, or none does
+// The steps of start-up, all of them collective:
+//   choose   every PE says which device it has; either all PEs use devices, or no PE does
 //   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
 //            -> find the data slabs that the processor may store to
 //            where devices are processors: one file for the slabs of all PEs, which each maps once
@@ -41,7 +42,7 @@ struct DeviceOffer {
   bool reaches_all = false;
   bool host_heaps_mapped = false;
   char bus_id[32] = "";            // of the device; the same in all processes
-  std::size_t free_bytes = 0;      // before any slab was taken
+  std::size_t free_bytes = 0;      // before any slab was allocated
   std::size_t heap_wish = 0;       // SIZE_MAX: none
   std::size_t heap_alignment = 0;  // of the data slab, where the PE maps it itself
   SharedRange data;
@@ -66,12 +67,12 @@ struct Slab {
 
 class DeviceMemory {
  public:
-  // Collective. False: no PE uses a device, since one has none or should have none. `pes_before`:
-  // those of other nodes on this machine, which come first when devices are dealt out.
+  // Collective. Returns false if no PE uses a device, since one has none or should have none.
+  // `pes_before`: the number of PEs of other nodes on this machine, which take their devices first.
   bool choose(const Environment& environment, const NodePeers& peers, int pes_before);
   // Called after choose() returned true, if the PEs of another node use no device.
   void do_without() { device_ = -1; }
-  // The heap's bytes that the user asks for, SIZE_MAX if none; and the most that it can have on
+  // The heap's bytes that the user asks for, or SIZE_MAX; and the most bytes that it can have on
   // this node.
   std::size_t heap_wish() const { return peers_.offer(0).heap_wish; }
   std::size_t most_heap_bytes() const;
@@ -93,7 +94,7 @@ class DeviceMemory {
   int my_index() const { return peers_.me; }
   int world_pe_of(int index) const { return peers_.pe_of(index); }
 
-  // Maps what the PE with this index has shared, by the route to it.
+  // Maps the range that the PE with this index has shared, for the device of the route to it.
   hipError_t map(const SharedRange& range, int index, std::byte** out);
   // Unmaps what map() has mapped of the segment.
   void unmap(const DeviceSegment& segment);
@@ -128,7 +129,7 @@ class DeviceMemory {
   OpenRanges ranges_;
   int device_ = -1;
   bool uncached_ = true;
-  bool may_store_ = true;  // as the user says
+  bool may_store_ = true;  // MESHMEM_LARGE_BAR
   bool all_reach_all_ = false;
   bool pes_share_devices_ = false;
   std::size_t heap_bytes_ = 0;

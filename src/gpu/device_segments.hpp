@@ -3,7 +3,7 @@
 // The symmetric device memory of this PE: the device heap, and buffers that the program has
 // registered.
 // Invariant: a segment's number stays as long as it lives; everything is under a mutex, which costs
-// little beside what a copy to or from a device does. Asked where an address is in no host segment.
+// little beside what a copy to or from a device does. Asked if an address is in no host segment.
 #ifndef MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
 #define MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
 
@@ -23,9 +23,9 @@ struct DeviceRoute {
   DeviceRoute(int number, bool reached)
       : device(static_cast<std::int16_t>(number)), for_kernels(reached) {}
 
-  // The device, numbered as in this process, whose kernels and copies may use the addresses.
-  // Another than this PE's own where the two devices cannot reach each other. Short, since there is
-  // a route to each PE.
+  // The device, numbered as in this process, whose kernels and copies may use the addresses. It is
+  // not this PE's own if the two devices cannot reach each other. A short type, since there is a
+  // route to each PE.
   std::int16_t device = 0;
   bool for_kernels = false;  // whether kernels of this PE's own device reach the memory
 };
@@ -45,8 +45,8 @@ struct DeviceSegment {
   // By index among the PEs that share the arena. Empty where the index is the world PE.
   std::vector<std::byte*> mapped;
   std::vector<SharedRange> ranges;  // the same, of registered buffers: what was mapped
-  // In every PE kernels reach the copies of all PEs of the node, so they can run a collective on
-  // it.
+  // Whether the kernels of every PE reach the copies of all PEs of the node, so that they can run a
+  // collective on the segment.
   bool all_for_kernels = false;
   int number = 0;  // the same on all PEs; the heap has 0
 
@@ -69,14 +69,16 @@ class DeviceSegments {
   std::optional<DevicePlace> find(const void* address, std::size_t bytes, int pe);
   // nullopt: not within one segment.
   std::optional<DeviceOffset> find_offset(const void* address, std::size_t bytes);
-  // Memory of the PE with this index, whatever the numbers are; nullptr: not within a segment.
+  // Returns this PE's address for memory of the PE with this index. `place` may have any numbers;
+  // nullptr if it is not within a segment.
   std::byte* find_mapped(int index, const DeviceOffset& place, std::size_t bytes);
-  // How many of the bytes lie past the end of the segment that they begin in; nullopt: none.
+  // Returns how many of the bytes lie past the end of the segment that they begin in; nullopt if
+  // all lie inside, or if they begin in no segment.
   std::optional<std::size_t> bytes_past_end(const void* address, std::size_t bytes);
   // Whether the bytes lie within one segment that is all_for_kernels.
   bool all_for_kernels(const void* address, std::size_t bytes);
 
-  // Gives it the first number that is free.
+  // Adds a segment, and gives it the first number that is free.
   void add(DeviceSegment segment);
   std::optional<DeviceSegment> remove(const void* base);  // nullopt: none begins there
   std::vector<DeviceSegment> all();
@@ -91,8 +93,9 @@ class DeviceSegments {
   std::vector<DeviceSegment> segments_;
 };
 
-// Addresses between which all symmetric device memory lies, and perhaps other memory. Empty where
-// there is none: hot paths make one comparison, which no address passes.
+// A range of addresses that has all symmetric device memory, and perhaps other memory. It is empty
+// if there is no device memory, so that hot paths make one comparison, which is false for every
+// address.
 struct DeviceBounds {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes and updates what kernels know of the job: the State that all modules get, and the tables in
-// device memory that it points to.
+// Makes and updates the data by which kernels know the job: the State that all modules get, and the
+// tables in device memory that it points to.
 // Invariant: before any member learns of a team, the team's flags in this PE's sync slab are at the
 // first epoch, and its rows have no packets. Only open() allocates device memory. Devices opens it;
 // Runtime and all code that launches kernels of a team use it.
@@ -19,7 +19,8 @@
 
 namespace meshmem {
 
-// Where kernels find the memory of each PE, by world PE; null: far, or out of the device's reach.
+// Where kernels find the memory of each PE, by world PE; null if the PE is far, or the device does
+// not reach it.
 struct KernelReach {
   int me;
   const std::vector<DeviceRoute>& routes;
@@ -59,7 +60,7 @@ class DeviceState {
   void reset_flags(int slot, int channel, int channels);
   void clear_packets(int slot, int channel, int channels);
   void clear_slot(int slot);
-  // Where kernels find the world PEs of a team; null if they equal the members' numbers.
+  // Returns where kernels find the world PEs of a team; null if they equal the members' numbers.
   int* place_of_pes(int slot, std::span<const int> pes) const;
   void free_rows(const std::vector<DeviceSegment>& segments);
   void fill_row(const DeviceSegment& segment);

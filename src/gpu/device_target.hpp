@@ -27,8 +27,8 @@ inline void host_only([[maybe_unused]] const char* routine) {
 #endif
 }
 
-// From now on `say` and `end` are told of threads of kernels that wait (hip_on_cpu::WaitObserver).
-// On GPUs the host cannot know of them.
+// From now on `say` and `end` are called for threads of kernels that wait
+// (hip_on_cpu::WaitObserver). On GPUs the host cannot know of such waits.
 inline void observe_kernels([[maybe_unused]] void* (*say)(void* shown, const char* who,
                                                           const void* awaited,
                                                           std::uint64_t since_ns),
@@ -40,7 +40,7 @@ inline void observe_kernels([[maybe_unused]] void* (*say)(void* shown, const cha
 }
 
 // Devices are the processors themselves: their memory is host memory, zero and taken on first
-// touch, and kernels reach the host heaps without further ado.
+// touch, and kernels reach the host heaps directly.
 #if defined(MESHMEM_TARGET_CPU)
 inline constexpr bool kDevicesAreProcessors = true;
 #else
@@ -53,17 +53,17 @@ inline constexpr bool kDevicesAreAmd = true;
 inline constexpr bool kDevicesAreAmd = false;
 #endif
 
-// Whether memory of another device is reached once its handle is opened. To enable access to that
-// device as well would make a context on it: 0.4 s of start-up and 500 MiB on H200, for each device
-// in each PE. AMD's runtime has to be told.
+// Whether opening the handle of another device's memory is enough to reach it. Enabling access to
+// that device too would make a context on it: 0.4 s of start-up and 500 MiB on H200, for each
+// device in each PE. AMD's runtime needs that call.
 #if defined(MESHMEM_TARGET_CUDA)
 inline constexpr bool kOpeningGivesAccess = true;
 #else
 inline constexpr bool kOpeningGivesAccess = false;
 #endif
 
-// Makes memory that this process has mapped memory of `device`, for good. Only where devices are
-// processors.
+// Declares that memory which this process has mapped belongs to `device`, for good. Only where
+// devices are processors.
 inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
                                          [[maybe_unused]] std::size_t bytes,
                                          [[maybe_unused]] int device) {
@@ -74,7 +74,7 @@ inline hipError_t adopt_as_device_memory([[maybe_unused]] void* base,
 #endif
 }
 
-// Finds the object of that name, on the current device, in a module that the program has loaded by
+// Finds the variable `name`, on the current device, in a module that the program has loaded by
 // hand: a hipModule_t or CUmodule. Processors have no modules.
 inline hipError_t find_in_module([[maybe_unused]] void* module, [[maybe_unused]] const char* name,
                                  [[maybe_unused]] void** place,
@@ -86,7 +86,7 @@ inline hipError_t find_in_module([[maybe_unused]] void* module, [[maybe_unused]]
 #endif
 }
 
-// The module of a CUlibrary, on the current device; null for anything else.
+// Returns the module of a CUlibrary on the current device; null for anything else.
 inline void* module_of_library([[maybe_unused]] void* library) {
   void* module = nullptr;
 #if defined(MESHMEM_TARGET_CUDA)
@@ -98,8 +98,8 @@ inline void* module_of_library([[maybe_unused]] void* library) {
   return module;
 }
 
-// The device of a stream, or `own` where that cannot be asked: CUDA refuses to launch kernels on
-// streams of others than the current device, and HIP cannot say before 6.0.
+// Returns the device of a stream, or `own` if the runtime cannot say: HIP cannot before 6.0, and
+// CUDA refuses to launch kernels on a stream of another device anyway.
 inline int device_of_stream([[maybe_unused]] hipStream_t stream, int own) {
 #if defined(MESHMEM_TARGET_CPU) || (defined(MESHMEM_TARGET_HIP) && HIP_VERSION >= 60000000)
   hipDevice_t device = own;
@@ -109,10 +109,10 @@ inline int device_of_stream([[maybe_unused]] hipStream_t stream, int own) {
   return own;
 }
 
-// A stream on which the library's own work never waits behind a kernel of the program. AMD's
+// Makes a stream on which the library's own work never waits behind a kernel of the program. AMD's
 // runtime puts all streams of one priority on four queues, each of which runs in order
-// (GPU_MAX_HW_QUEUES): a kernel that waits for this PE would hold up what it waits for. Programs'
-// streams have another priority, unless they ask for the highest.
+// (GPU_MAX_HW_QUEUES): a kernel that waits for this PE would block the work that it waits for.
+// Programs' streams have another priority, unless the program asks for the highest.
 inline hipError_t make_library_stream(hipStream_t* stream) {
 #if defined(MESHMEM_TARGET_HIP)
   constexpr int kHighest = -1;
@@ -126,8 +126,7 @@ inline hipError_t make_library_stream(hipStream_t* stream) {
 // although that was before the capture. AMD's runtime does so since 6.2, and hip_on_cpu for tests.
 inline constexpr bool kQueriesEndCaptures = kDevicesAreAmd || kDevicesAreProcessors;
 
-// A stream of the current device whose work goes before that of others, where streams have
-// priorities.
+// Makes a stream of the current device with the highest priority, if streams have priorities.
 inline hipError_t create_urgent_stream(hipStream_t* stream) {
   int least = 0, greatest = 0;
   const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
@@ -135,8 +134,8 @@ inline hipError_t create_urgent_stream(hipStream_t* stream) {
                              : error;
 }
 
-// A copy engine runs beside kernels, and carries more from GPU to GPU than their stores. AMD GPUs
-// have such engines too; what they carry between GPUs was never measured.
+// Whether copy engines are used: they run beside kernels, and carry more from GPU to GPU than
+// kernels' stores. AMD GPUs have such engines too; what they carry between GPUs was never measured.
 #if defined(MESHMEM_TARGET_CUDA)
 inline constexpr bool kHasCopyEngines = true;
 using CopyNode = cudaGraphNode_t;
@@ -185,8 +184,8 @@ inline hipError_t join_copy_node([[maybe_unused]] hipStream_t stream,
 #endif
 }
 
-// How the processor stores into coherent memory of `device`, where `marker` lies; nullopt: it must
-// not, or it is not known whether it may.
+// Returns how the processor stores into coherent memory of `device`, in which `marker` lies;
+// nullopt if it must not, or if that is not known.
 inline std::optional<HostPath> host_path_to([[maybe_unused]] int device,
                                             [[maybe_unused]] std::uint64_t* marker) {
 #if defined(MESHMEM_TARGET_CPU)

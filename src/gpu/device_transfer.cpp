@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ordered stream, and the processor's stores, which are made while no stream has work. Atomics
+// Puts work on the ordered stream, or lets the processor store while no stream has work. Atomics
 // and stores to the memory of a device that this PE's own cannot reach run on a stream of that
 // device.
 // Invariant: work is counted as issued after the stream has it, and as completed after an event

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies, stores and atomics where an end is device memory, in the order of one stream. It is the
-// work that the processor cannot do itself, and small stores that it may do (HostStores).
+// Copies, stores and atomics with an end in device memory, in the order of one stream. The device
+// does the work, except for small stores that the processor may do (HostStores).
 //
-// Work that needs no answer is *issued* and left to the stream; fence and quiet complete it. The
-// caller waits for work that has an answer, or a source that it may reuse.
+// Work that needs no answer is *issued* and left to the stream; fence and quiet complete it. Other
+// work has an answer, or a source that the caller may reuse, so the caller waits for it.
 // Invariant: the processor stores only while no stream has work, and a stream gets work only once
 // those stores have arrived. Host code touches device memory in no other way. pending_work counts
 // issued work. Called by collectives/ and api/.
@@ -35,22 +35,22 @@ class DeviceTransfer {
   int device() const { return device_; }
   hipStream_t stream() const { return stream_; }  // the one that keeps the order
 
-  // Returns when all that any thread has issued before is done; at once if nothing has been.
+  // Returns when all work that any thread has issued before is done.
   void complete(const char* routine);
 
   void issue_copy(void* to, const void* from, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes, const char* routine);
-  // Passes memory of the device through pinned pieces of the host: put(piece, offset, bytes) is
-  // called for each part of it while the next is copied; get(piece, offset, bytes) fills each while
-  // the one before is copied.
+  // Pass device memory through pinned pieces of the host. copy_out() calls put(piece, offset,
+  // bytes) for each piece while the next one is copied. copy_in() calls get(piece, offset, bytes)
+  // to fill each piece while the one before is copied.
   using Pass = std::function<void(std::byte* piece, std::size_t offset, std::size_t bytes)>;
   void copy_out(const void* from, std::size_t bytes, const Pass& put, const char* routine);
   void copy_in(void* to, std::size_t bytes, const Pass& get, const char* routine);
   void clear(void* memory, std::size_t bytes, const char* routine);  // of this device
-  // A store or a load is of 1, 2, 4, 8 or 16 bytes; up to 8 they are one access.
+  // A store or a load has 1, 2, 4, 8 or 16 bytes; with up to 8 it is one access.
   void issue_store(const DevicePlace& there, const void* value, std::size_t bytes);
-  // A store by the processor. False: nothing is done, since it may not store there or not that
-  // much, or a stream may have work.
+  // Stores by the processor. Returns false, and stores nothing, if the processor may not store
+  // there or not that much, or if a stream may have work.
   bool try_store(std::byte* there, const void* value, std::size_t bytes);
   void load(void* value, const DevicePlace& there, std::size_t bytes, const char* routine);
   void copy_strided(const device::StridedCopy& copy, const char* routine);
@@ -60,11 +60,11 @@ class DeviceTransfer {
   std::uint64_t fetch_atomic(const DevicePlace& there, device::AtomicOp op, std::size_t bytes,
                              std::uint64_t operand, std::uint64_t condition, const char* routine);
 
-  // A stream, events and a pinned page for one call.
+  // Returns a stream, events and pinned memory for one call.
   using Lane = DeviceLanes::Lane;
   Lane lane() { return lanes_.take(); }
 
-  // Calls launch(stream) with a stream of its own, and waits until that work is done. `what` names
+  // Calls launch(stream) with the stream of a lane, and waits until that work is done. `what` names
   // the work.
   template <typename Launch>
   void run(const char* what, const Launch& launch) {
@@ -82,7 +82,8 @@ class DeviceTransfer {
   void begin_piece(Lane& lane, void* to, const void* from, std::size_t bytes);
   // The stream, once the processor's stores have arrived.
   hipStream_t own_stream();
-  // The same for a kernel that uses `there`: that stream, or one of the place's own device.
+  // The same for a kernel that uses `there`: the ordered stream, or a stream of the place's own
+  // device.
   hipStream_t stream_for(const DevicePlace& there);
 
   int device_ = -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns HIP's errors into the library's.
-// Invariant: HIP's last error is left clean, so that a program that asks for it sees only its own.
-// Called wherever src/ calls HIP.
+// Invariant: HIP's last error is cleared, so that a program that asks for it sees only its own
+// errors. Called wherever src/ calls HIP.
 #ifndef MESHMEM_GPU_HIP_ERROR_HPP_
 #define MESHMEM_GPU_HIP_ERROR_HPP_
 
@@ -14,7 +14,7 @@
 
 namespace meshmem {
 
-// Returns what else to say of the reason. Numbers that HIP and CUDA share: a bad address, an
+// Returns text to add to the reason. HIP and CUDA have these numbers in common: a bad address, an
 // assertion, a bad instruction, a bad address space, a trap.
 inline const char* hint_for(hipError_t error) {
   for (const int of_kernels : {700, 710, 715, 717, 719}) {
@@ -34,7 +34,7 @@ void check(hipError_t result, fmt::format_string<Args...> what, Args&&... args) 
   }
 }
 
-// For a call whose failure is an answer: true if it has succeeded.
+// For a call whose failure is an answer and not an error. Returns whether it has succeeded.
 inline bool succeeds(hipError_t result) {
   if (result == hipSuccess) return true;
   (void)hipGetLastError();
@@ -47,7 +47,7 @@ inline hipError_t state_of(hipEvent_t event) {
   if (state == hipErrorNotReady) (void)hipGetLastError();
   return state;
 }
-// An event of the current device, which is `device`.
+// Makes an event of the current device, which is `device`.
 inline hipEvent_t make_event(int device) {
   hipEvent_t event = nullptr;
   check(hipEventCreateWithFlags(&event, hipEventDisableTiming), "make an event on device {}",
@@ -55,7 +55,7 @@ inline hipEvent_t make_event(int device) {
   return event;
 }
 
-// Host memory whose pages stay where they are. On AMD GPUs kernels store there, and only
+// Takes host memory whose pages stay where they are. On AMD GPUs kernels store there, and only
 // hipHostMallocMapped makes it coherent.
 inline std::byte* pin_memory(std::size_t bytes,
                              unsigned flags = hipHostMallocPortable | hipHostMallocMapped) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies in host memory of the device memory that waits read, made anew for each look.
-// Invariant: a copy is not behind other work of the device, which may be what is waited for.
-// Called by the waits of core/.
+// A copy in host memory of the device memory that a wait looks at, made anew for each look.
+// Invariant: making a copy does not wait behind other work of the device, which may wait for this
+// PE. Called by the waits of core/, and by alltoallv for its arrays.
 #ifndef MESHMEM_GPU_HOST_COPY_HPP_
 #define MESHMEM_GPU_HOST_COPY_HPP_
 
@@ -14,7 +14,7 @@
 
 namespace meshmem {
 
-// A copy in host memory of an array of the caller's that may be anywhere.
+// A copy in host memory of an array of the caller, which may be in any memory.
 template <typename T>
 class HostCopy {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration of the host heaps. Invariant: a heap that cannot be registered is no error, since
-// the host's own routines reach it all the same.
+// Registration of the host heaps. Invariant: a heap that cannot be registered is not an error,
+// since the host's own routines reach it anyway.
 #include "gpu/host_heap_access.hpp"
 
 #include "base/error.hpp"
@@ -10,7 +10,8 @@
 namespace meshmem {
 namespace {
 
-constexpr std::size_t kMostPinnedBytes = std::size_t{4} << 30;  // without being asked
+// The most bytes of all heaps together that are registered without MESHMEM_REGISTER_HOST_HEAP=1.
+constexpr std::size_t kMostPinnedBytes = std::size_t{4} << 30;
 
 std::vector<std::byte*> try_register(const std::vector<std::byte*>& heaps, std::size_t bytes) {
   std::vector<std::byte*> mapped;

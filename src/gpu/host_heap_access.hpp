@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host heaps as kernels see them: registered with the device's driver, which pins their pages.
-// Invariant: kernels of all PEs reach all host heaps or none does; what a kernel can do does not
-// depend on the PE. Called by start-up.
+// Lets kernels reach the host heaps: registers them with the device's driver, which pins their
+// pages.
+// Invariant: either the kernels of all PEs reach all host heaps, or no kernel reaches any. So a
+// kernel can do the same on every PE. Called by start-up.
 #ifndef MESHMEM_GPU_HOST_HEAP_ACCESS_HPP_
 #define MESHMEM_GPU_HOST_HEAP_ACCESS_HPP_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host stores: what makes them leave the processor, and what waits until they have arrived.
-// Invariant: every access is one of the processor; no call of HIP.
+// Makes stores leave the processor, and waits until they have arrived.
+// Invariant: all accesses are the processor's, and nothing here calls HIP.
 #include "gpu/host_stores.hpp"
 
 #include <fcntl.h>
@@ -41,15 +41,16 @@ bool HostStores::try_store(std::byte* there, const void* value, std::size_t byte
   if (!memory) return false;
   send_gathered_stores();  // earlier stores, into host memory too, are seen before this one
   copy_bytes(there, value, bytes);
-  send_gathered_stores();  // somebody may wait for it, and this thread may store nothing more
+  send_gathered_stores();  // another PE may wait for it, and this thread may never store again
   if (memory->path.flush) *memory->path.flush = 1;
   memory->stored.count_issued();
   pending_work.count_issued();
   return true;
 }
 
-// The processor may send gathered stores in any order. So a word is stored behind all of them and
-// read back, and the register's answer comes behind the write that empties the device's buffer.
+// The processor may send gathered stores in any order. So complete() stores a word after all of
+// them and reads it back. Then it empties the device's buffer by a write to the register, and reads
+// the register to wait for that.
 void HostStores::complete() {
   for (Memory& memory : memory_) {
     if (!memory.stored.is_under_way()) continue;
@@ -77,7 +78,7 @@ bool keeps_host_stores_in_order(std::string_view architecture, bool has_flush_re
           is_one_of({"gfx908", "gfx909", "gfx90c", "gfx95", "gfx103", "gfx11", "gfx12"}));
 }
 
-// A system call that meets memory that it may not access fails with EFAULT, in both directions.
+// A system call fails with EFAULT if it may not read or write the memory, instead of a fault.
 bool is_accessible(std::byte* place, std::size_t bytes) {
   int pipe_ends[2];
   if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return false;

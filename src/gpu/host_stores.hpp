@@ -17,7 +17,7 @@
 
 namespace meshmem {
 
-// How to make sure that stores have arrived in the memory of a device.
+// The places by which to make sure that stores have arrived in the memory of a device.
 struct HostPath {
   std::uint64_t* marker = nullptr;     // a word there that only this process uses
   volatile unsigned* flush = nullptr;  // a register that empties the device's buffer, if any (HDP)
@@ -25,14 +25,15 @@ struct HostPath {
 
 class HostStores {
  public:
-  // Not measured. PCIe 4 brings this much in 0.13 us, far less than a copy on a stream takes.
+  // The most bytes of a store. Not measured: PCIe 4 brings this much in 0.13 us, far less than a
+  // copy on a stream takes.
   static constexpr std::size_t kMostBytes = 4096;
 
   void add(std::byte* base, std::size_t bytes, HostPath path);
   bool holds(const void* address, std::size_t bytes) { return find(address, bytes) != nullptr; }
-  // False: nothing is done, since the memory was not added, or it is more than kMostBytes. An
-  // aligned run of 1, 2, 4 or 8 bytes is one store. All that this thread has stored before,
-  // anywhere, is seen before it.
+  // Returns false, and stores nothing, if the memory was not added or there are more than
+  // kMostBytes. An aligned run of 1, 2, 4 or 8 bytes is one store. All earlier stores of this
+  // thread, anywhere, are seen before it.
   bool try_store(std::byte* there, const void* value, std::size_t bytes);
   // Returns when all that any thread has stored before has arrived.
   void complete();

@@ -14,17 +14,17 @@ namespace meshmem {
 
 bool is_captured(hipStream_t stream);
 
-// Whether the stream, or the graph that captures it, will call the function when it comes there;
-// never with ROCm 5.2.
+// Puts a call of the function on the stream, or into the graph that captures it. Returns whether
+// that was possible; it never is with ROCm 5.2.
 bool try_call_on_stream(hipStream_t stream, void (*function)(void*), void* argument);
 
-// An end of a copy on a stream: its address, and whether kernels reach it.
+// One end of a copy on a stream: its address, and whether kernels reach it.
 struct StreamEnd {
   void* address;
   bool for_kernels;
 };
 
-// Whether a kernel can copy, and in a graph is no slower than a copy engine.
+// Whether a kernel can do the copy, and in a graph is not slower than a copy engine.
 bool suits_kernel(const StreamEnd& to, const StreamEnd& from, std::size_t bytes);
 
 // Does nothing for 0 bytes.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of modules. Invariant: a state is written with the PE's device current, whichever thread
-// loads the module, and by a stream of the library's own. Behind a kernel of the program that waits
-// for this thread, the write would never end.
+// loads the module, and on a stream of the library. On a program's stream, behind a kernel that
+// waits for this thread, the write would never end.
 #include "gpu/modules.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The translation units of device code in this process. Each has a State of its own and a function
-// that says where it is; they come with the program, or with a library that it loads at any time. A
+// The modules of device code in this process: translation units of the program and of libraries
+// that it loads at any time. Each has a State of its own and a function that returns its place. A
 // module that the program loads by hand has no such function: its State is looked up by name.
 // Invariant: a module always has the last state that was published, once the device has the module.
 // Static initializers add modules, before main and also later, so this works before the library is
@@ -30,13 +30,14 @@ class Modules {
   // Adds a module that the program has loaded by hand (device_target.hpp), which gets the state
   // until it is withdrawn. If it cannot get the state, returns the reason.
   std::optional<std::string> add_loaded(void* module);
-  // Removes one: its kernels find no job any more. False if it is not known.
+  // Removes one, whose kernels then find no job. Returns false if it is not known.
   bool remove_loaded(void* module);
   // Gives the state, for kernels on `device`, to all modules and to those that come later.
   void publish(const device::State& state, int device);
+  // Gives the last state to all modules again, also to those that HIP did not know before.
   void publish_again();
-  // Calls `call` for modules of the program, which are those that are not the library's own: now if
-  // there are any, and again for each that comes.
+  // Calls `call` now if there are modules of the program (not the library's own), and again for
+  // each that comes later.
   void when_programs_have_kernels(std::function<void()> call);
   bool programs_have_kernels();
   // Takes the state back from all modules. Modules that come later get none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slabs where devices are processors: one file of the node, which each PE maps once, so that
-// start-up does not grow with the square of the PEs.
+// The slabs where devices are processors: one file of the node, which each PE maps once. If each PE
+// mapped every other slab, start-up would grow with the square of the PEs.
 //
 //   [ data of PE 0 | sync of PE 0 ] [ data of PE 1 | sync of PE 1 ] ...
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pieces that nobody uses now, smallest first. Invariant: they live for ever: copies may be
+// Pieces that have no owner now, smallest first. Invariant: they live for ever, since copies may be
 // under way while the process ends.
 #include "gpu/pinned_room.hpp"
 

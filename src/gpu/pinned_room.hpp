@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pinned host memory, of any size, that the host and the device both reach.
-// Invariant: a piece is one owner's at a time, and is kept for the next: to pin memory takes longer
-// than to use it. Called by collectives/ and start-up.
+// Invariant: a piece has one owner at a time, and is kept for the next owner: pinning memory takes
+// longer than using it. Called by collectives/ and start-up.
 #ifndef MESHMEM_GPU_PINNED_ROOM_HPP_
 #define MESHMEM_GPU_PINNED_ROOM_HPP_
 

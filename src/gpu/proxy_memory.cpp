@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One block of pinned memory, one of the device. Invariant: all zero is an empty ring.
+// Takes one block of pinned memory and one of device memory. Invariant: a ring of zeros is empty.
 #include "gpu/proxy_memory.hpp"
 
 #include <cstring>
@@ -12,7 +12,8 @@
 
 namespace meshmem {
 
-// The counters of kernels in memory of the device; words that all of them use lie apart.
+// The counters of kernels in memory of the device; words that all kernels use lie on different
+// cache lines.
 struct ProxyRingMemory::Counters {
   struct alignas(128) Word {
     std::uint64_t value;

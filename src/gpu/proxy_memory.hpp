@@ -2,8 +2,8 @@
 //
 // The memory of the ring by which kernels reach far PEs: pinned memory, which host and kernels
 // share, and counters and tables in memory of the device.
-// Invariant: taken once a process, since kernels of a captured graph may have its address. open()
-// resets it in each init, while no kernel runs. Part of a KernelProxy.
+// Invariant: the memory is taken once in a process, since kernels of a captured graph may have its
+// address. open() resets it in each init, while no kernel runs. Part of a KernelProxy.
 #ifndef MESHMEM_GPU_PROXY_MEMORY_HPP_
 #define MESHMEM_GPU_PROXY_MEMORY_HPP_
 
@@ -25,7 +25,7 @@ class ProxyRingMemory {
   device::ProxySlot* slots() const { return pinned_->slots; }
   device::ProxyProgress* progress() const { return &pinned_->progress; }
   device::ProxyResult* results() const { return pinned_->results; }
-  // nullptr where the host cannot read it.
+  // Returns the place of the kernels' head counter; nullptr if the host cannot read it.
   const std::uint64_t* head() const;
   // Notes whether the team in this slot has members on other nodes.
   void note_team(int slot, bool spans_nodes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles of device memory, in and out. Invariant: under the mutex, since threads may register
-// buffers while others do; a mapping ends with its last user.
+// Makes and opens handles of device memory. Invariant: the mutex guards the mappings, since several
+// threads may register buffers. A mapping ends with its last user.
 #include "gpu/shared_range.hpp"
 
 #include <cstring>

@@ -20,14 +20,15 @@ struct SharedRange {
   std::size_t offset;
 };
 
-// Fills in what the others need to open `address`. hipErrorInvalidValue if it is no device memory.
+// Fills in the handle and offset by which others open `address`. Returns hipErrorInvalidValue if
+// the bytes do not lie within one allocation.
 hipError_t share(void* address, std::size_t bytes, SharedRange* out);
 
 // The allocations of other processes that are mapped here for as long as someone uses them. Slabs
 // stay open.
 class OpenRanges {
  public:
-  // On the current device. The same allocation of the same PE may be opened again.
+  // Opens a range on the current device. The same allocation of the same PE may be opened again.
   hipError_t open(const SharedRange& range, int pe, std::byte** out);
   void close(const SharedRange& range, int pe);
 

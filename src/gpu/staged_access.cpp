@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces, rounds and their events.
-// Invariant: the thread that has the turn calls HIP, and holds no other lock then. Where a driver
-// makes a call wait, no thread that only submits waits with it.
+// Puts submitted work on the two streams in rounds, and ends a round when its event is reached.
+// Invariant: the thread that has the turn calls HIP, and holds no other lock then. So if a driver
+// makes a call wait, no thread that only submits work waits too.
 #include "gpu/staged_access.hpp"
 
 #include <algorithm>
@@ -115,7 +115,8 @@ void StagedAccess::finish(const Round& round) {
   }
 }
 
-// The thread that waits for a work may end its life as soon as it is done.
+// The waiting thread may destroy `work` as soon as is_done is set, so that store is the last
+// access.
 void StagedAccess::finish(DeviceWork& work) {
   if (work.kind == DeviceWork::Kind::write && !work.own_data)
     give_back(std::exchange(work.data, nullptr));
@@ -123,9 +124,8 @@ void StagedAccess::finish(DeviceWork& work) {
   work.is_done.store(true, std::memory_order_release);
 }
 
-// Does writes by the processor's stores, where it may store, while there is no copy that they would
-// overtake. Operations stay the device's own: it is not known here whether a set word is used by
-// atomics.
+// The processor stores writes where it may, as long as there is no copy that they would overtake.
+// The device does all operations: the program may use atomics on a word that a `set` stores.
 bool StagedAccess::store_writes() {
   Lane& lane = copies_;
   while (lane.begun == lane.ended && !lane.waiting.empty()) {
@@ -162,7 +162,7 @@ bool StagedAccess::begin_copies() {
   return true;
 }
 
-// False: the round has no room for it, or no piece is free.
+// Returns false if the round has no room for the copy, or no piece is free.
 bool StagedAccess::add_copy(Round& round, DeviceWork& work) {
   if (work.kind == DeviceWork::Kind::read) {
     work.data = take_piece(0);

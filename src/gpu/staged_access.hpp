@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceAccess by pinned host memory: pieces that a copy engine writes and reads while others are
-// on the network, and pages of operations that a small kernel executes. Small writes are stores of
-// the processor where it may (HostStores).
+// DeviceAccess through pinned host memory. A copy engine writes and reads pieces while other pieces
+// are on the network, and a small kernel executes pages of operations. The processor stores small
+// writes where it may (HostStores).
 // Invariant: uses two streams of high priority and nothing else. So it waits for no kernel of the
-// program, and its own kernel runs as soon as it finds room on the device. Operations are the
-// device's own, at system scope: atomic with those of its running kernels. One object a process.
+// program, and its own kernel runs as soon as it finds room on the device. The device does the
+// operations, at system scope, so they are atomic with those of its running kernels. One object in
+// a process.
 #ifndef MESHMEM_GPU_STAGED_ACCESS_HPP_
 #define MESHMEM_GPU_STAGED_ACCESS_HPP_
 
@@ -32,12 +33,12 @@ class StagedAccess : public DeviceAccess {
 
  private:
   static constexpr int kPieces = 8;
-  static constexpr int kMostForWrites = 4;     // that wait for their turn; the others serve reads
+  static constexpr int kMostForWrites = 4;     // at most; reads always have the others
   static constexpr std::size_t kSmall = 4096;  // writes up to here share a piece
   static constexpr int kOperationsOfPage = 256;
-  static constexpr int kRounds = 2;  // of a stream that may be under way at once
+  static constexpr int kRounds = 2;  // of a stream, under way at once
 
-  // The work that a stream has been given at once; it is done when the event is reached.
+  // Work that a stream gets at once; it is done when the event is reached.
   struct Round {
     hipEvent_t done = nullptr;
     std::vector<DeviceWork*> works;

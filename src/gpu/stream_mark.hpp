@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mark behind the newest work on a program's stream. A routine that frees what that work uses
-// first waits for the mark.
+// A mark behind the newest work on a program's stream. Before a routine frees memory or teams that
+// the work uses, it waits for the mark.
 // Invariant: the mark is an event, which outlives the stream. Used for the teams whose collectives
 // are put on streams.
 #ifndef MESHMEM_GPU_STREAM_MARK_HPP_
@@ -30,7 +30,7 @@ class StreamMark {
     stream_ = stream;
   }
   bool is_on(hipStream_t stream) const { return stream == stream_; }
-  // False while the stream is captured, if a query would end the capture.
+  // Returns false while the stream is captured, if a query would end the capture.
   bool may_be_asked() const { return !kQueriesEndCaptures || !is_captured(stream_); }
   bool is_over() const {
     const RelaxedCapture allowed;

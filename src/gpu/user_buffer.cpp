@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of the program's own, given to other PEs and taken from them.
+// Shares the program's own buffers with other PEs, and maps those of other PEs.
 // Invariant: the device that the program has made current stays current.
 #include "gpu/user_buffer.hpp"
 
@@ -15,7 +15,7 @@ bool is_of(int device, const void* address) {
   return succeeds(hipPointerGetAttributes(&attributes, address)) && attributes.device == device;
 }
 
-// The copy of the PE with this index, mapped here; nullptr where that cannot be.
+// Maps the buffer of the PE with this index. Returns nullptr if it cannot be mapped.
 std::byte* try_map(DeviceMemory& memory, const SharedRange& range, int index) {
   std::byte* copy = nullptr;
   const hipError_t error = memory.map(range, index, &copy);
@@ -28,7 +28,7 @@ std::byte* try_map(DeviceMemory& memory, const SharedRange& range, int index) {
 }  // namespace
 
 // Pinned host memory has a hostPointer. For memory of no device the query fails or gives a negative
-// device. (devicePointer tells of the device that is current in this thread, which may be another.)
+// device. (devicePointer is for the device that is current in this thread, which may be another.)
 bool is_device_memory(const void* address) {
   if constexpr (kDevicesAreProcessors) return false;
   hipPointerAttribute_t attributes{};
