@@ -137,7 +137,7 @@ bool begins_as_one_of(std::string_view text, std::initializer_list<std::string_v
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// Not of the program: inline functions of the library's headers, wrappers, and the functions that
+// False for inline functions of the library's headers, for wrappers, and for the functions that
 // call main, start threads and run kernels. The name of a template begins with the type of its
 // result.
 bool is_of_program(const CodePlace& place) {

@@ -2,7 +2,8 @@
 //
 // How the library says that something is wrong: one line on standard error, written in one piece,
 // with the PE, host and process that it comes from.
-// Invariant: whoever decides that something is an error prints it, once. Called by every layer.
+// Invariant: the function that decides that something is an error prints it, once. Called by every
+// layer.
 #ifndef MESHMEM_BASE_ERROR_HPP_
 #define MESHMEM_BASE_ERROR_HPP_
 
@@ -24,7 +25,7 @@ using AbortJob = void (*)(int status);
 void set_abort_job(AbortJob abort_job);
 
 // Sets a function that is called once, before a job ends on an error. It prints what is left of a
-// trace. nullptr: none.
+// trace. nullptr removes the function.
 void set_before_job_ends(void (*say)());
 
 // "meshmem: PE 3 (host a, pid 77): <message>"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks and tells valgrind and the sanitizers.
+// Asks which memory checker runs, and tells valgrind and the sanitizers about memory.
 // Invariant: needs no library. Valgrind recognizes a request by its code, which does nothing
 // elsewhere. Only programs that are built with a sanitizer have its functions.
 #include "base/hooks/memory_checker.hpp"

@@ -3,7 +3,7 @@
 // The data that libmeshmem.so hands to the library of traces (src/tools/tracing/) or of races
 // (src/tools/races/), and the names of the functions that it calls there. They share nothing else.
 // Invariant: plain data, valid during the call. The functions stay valid, and so do the members
-// that say so.
+// whose comments say so.
 #ifndef MESHMEM_BASE_HOOKS_TRACE_JOB_HPP_
 #define MESHMEM_BASE_HOOKS_TRACE_JOB_HPP_
 
@@ -67,9 +67,10 @@ struct TraceMoment {
   }
 };
 
-// The work that threads of the library do for others.
+// The work that threads of the library do beside the program.
 enum class OwnWork : std::uint8_t { take_in_messages, serve_kernels };
-// Called by the thread that has just done it. commands: how many the kernels had given it.
+// Called by the thread that has just done the work. commands: how many commands of kernels it has
+// done.
 using NoteWork = void (*)(OwnWork what, const TraceMoment& begin, std::uint64_t commands);
 
 // Answers a question of a PE on another node. Any thread that takes in messages may call it, so it

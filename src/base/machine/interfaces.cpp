@@ -94,7 +94,7 @@ std::string names_of(const std::vector<Interface>& all) {
   return text.empty() ? "none" : text;
 }
 
-// Empty: no IP address.
+// Returns the bytes of an IP address; empty if `address` is not one.
 std::string bytes_of(const sockaddr* address) {
   const auto text = [](const auto& ip) {
     return std::string(reinterpret_cast<const char*>(&ip), sizeof ip);

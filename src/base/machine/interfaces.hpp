@@ -16,7 +16,7 @@
 
 namespace meshmem {
 
-// Keeps one of its addresses: an IPv4 address if it has one.
+// An interface with one of its addresses: an IPv4 address if it has one.
 struct Interface {
   std::string name;
   bool is_loopback = false;
@@ -26,7 +26,7 @@ struct Interface {
   std::string text() const;    // of the address
 };
 
-// Those that are up.
+// Returns the interfaces that are up.
 std::vector<Interface> interfaces_up();
 
 // Returns the named interface. Without a name: one that is not virtual, then a virtual one, then

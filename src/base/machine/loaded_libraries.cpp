@@ -35,8 +35,8 @@ class Defaults {
   std::vector<const char*> set_;
 };
 
-// UCX's plugins that this machine or meshmem cannot use. Each slows start-up as much as all that
-// meshmem needs, the drivers of InfiniBand most.
+// UCX's plugins that this machine or meshmem cannot use. Each slows start-up as much as all needed
+// plugins together, and the drivers of InfiniBand slow it most.
 const char* needless_plugins() {
   return has_rdma() ? "^cma,knem,xpmem" : "^cma,knem,xpmem,ib*,rdmacm";
 }

@@ -2,8 +2,8 @@
 //
 // Loads libraries that only some jobs need, for libmeshmem.so and the programs of meshmem. The one
 // that speaks to a network is libmeshmem_<network>.so, which loads the network's own libraries.
-// Invariant: those of the same build or installation come first. A network's libraries install no
-// signal handlers and print nothing, unless the user's variables say so. Called by
+// Invariant: libraries of the same build or installation come first. A network's libraries install
+// no signal handlers and print nothing, unless the user's variables say so. Called by
 // transport/wire_library, core/trace_library and meshmem-info.
 #ifndef MESHMEM_BASE_MACHINE_LOADED_LIBRARIES_HPP_
 #define MESHMEM_BASE_MACHINE_LOADED_LIBRARIES_HPP_
@@ -16,8 +16,8 @@ namespace meshmem {
 // does not exist, the name alone, which the loader looks up.
 std::string place_of_library(const std::string& name);
 
-// Opens the library of a network, for good. On failure returns nullptr, and a line in *error says
-// what to install. `debug`: the network's own libraries may print warnings.
+// Opens the library of a network, and never closes it. On failure returns nullptr, and a line in
+// *error says what to install. `debug`: the network's own libraries may print warnings.
 void* open_network_library(const std::string& network, bool debug, std::string* error);
 
 // Whether this machine has a network that UCX serves by more than TCP.

@@ -308,7 +308,7 @@ std::optional<std::string> read(std::string_view ours, T& out, const GetEnv& get
   return std::nullopt;
 }
 
-// The error, if settings are valid each by itself but not together.
+// Returns the error if settings are valid by themselves but not together.
 std::optional<std::string> conflicting_settings(const Environment& environment) {
   if (has(environment.check, Check::races) && !environment.trace.empty())
     return "MESHMEM_CHECK=races is not valid beside MESHMEM_TRACE: one job has one of them";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of foreign variables, and what they say of this process.
-// Invariant: a launcher that started a single process is no reason to refuse.
+// Invariant: if a launcher started a single process, nothing here objects.
 #include "base/settings/foreign_variables.hpp"
 
 #include <fmt/core.h>
@@ -13,8 +13,8 @@
 namespace meshmem {
 namespace {
 
-// A launcher is there if `rank` is set; the job has as many processes as the first of `sizes` that
-// is set says.
+// If `rank` is set, this launcher started the process. The first of `sizes` that is set is the
+// number of the job's processes.
 struct LauncherVariables {
   const char* rank;
   const char* sizes[2];

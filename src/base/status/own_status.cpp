@@ -81,7 +81,7 @@ StatusBoard map_board(int file) {
   return found;
 }
 
-// Another PE is printing. To return earlier could end the job in the middle of the table.
+// Waits while another PE prints the table. To return earlier could end the job in the middle of it.
 void await_table(const std::atomic<std::uint32_t>& printed) {
   constexpr int kMostNaps = 200;
   constexpr timespec kNap{0, 10'000'000};
@@ -126,15 +126,16 @@ bool are_same(const Waits& before, const Waits& now) {
                     });
 }
 
-// When this PE looked last.
+// The state of the board when this PE last looked at it.
 Pes last_pes;
 Waits last_waits;
 
-// True if these PEs waited when this one looked last, wait still, and have looked since then. A
-// wait says what it waits for after it has looked. So one that has said it twice has looked.
+// True if these PEs waited when this PE last looked at the board, are still in the same waits, and
+// have polled since. A wait writes to the board after it has polled. So a wait that has written
+// twice since then has polled in between.
 bool have_looked_in_vain(const Pes& pes) {
   constexpr std::uint32_t kSaidTwice = 4;
-  constexpr std::uint64_t kNamesCallerNs = 1'200'000'000;  // a wait does by then, for the table
+  constexpr std::uint64_t kNamesCallerNs = 1'200'000'000;  // by then a wait has written its caller
   const Waits now = read_waits(pes);
   if (pes != last_pes || !are_same(last_waits, now)) {
     last_pes = pes;
@@ -150,8 +151,9 @@ bool have_looked_in_vain(const Pes& pes) {
                     });
 }
 
-// The PEs from `first` on, each of which waits for a release by the next, the last one for one by
-// `first`. Empty if there is no such circle, or one that is too long to look at each time.
+// Returns the PEs of a circle from `first` on: each waits until the next releases a lock, and the
+// last waits for `first`. Empty if there is no such circle, or if it is too long to look at each
+// time.
 Pes circle_of_locks(int first) {
   constexpr std::size_t kLongest = 64;
   Pes pes;
@@ -233,8 +235,8 @@ void note_blocker(int me, int pe) {
   own->blocker.store(static_cast<std::uint32_t>(pe + 1), std::memory_order_release);
 }
 
-// A circle is certain, since a PE that waits for a lock releases none: the others of the job need
-// not wait. If there is one, the first of its PEs tells it, and PE 0 does not tell of all.
+// A circle is a deadlock even if other PEs do not wait, since a PE that waits for a lock releases
+// none. The first PE of the circle reports it, and PE 0 then does not report that every PE waits.
 std::string text_of_deadlock() {
   PeStatus* const own = own_pe.load(std::memory_order_acquire);
   if (own == nullptr || !own->is_alone) return "";

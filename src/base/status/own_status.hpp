@@ -34,8 +34,8 @@ void note_whether_alone();
 void note_blocker(int me, int pe);
 // Says which PEs wait and can never go on; "": none are known. These are all PEs, or those of a
 // circle in which each has to release a lock before the next can. Each has checked once more what
-// it waits for since all began to wait. Only in the first of those PEs is the result not empty.
-// Called by waits that last, each time that they say what they wait for.
+// it waits for since all began to wait. Only the first of those PEs gets the text; the others get
+// "". Called by waits that last, each time that they say what they wait for.
 std::string text_of_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.

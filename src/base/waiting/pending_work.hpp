@@ -32,9 +32,9 @@ struct PendingWork {
 };
 inline constinit PendingWork pending_work;
 
-// Waits for operations that finished kernels have handed to the proxy; nullptr: nothing has woken
-// the proxy. While it is set, one operation counts as issued and not as completed, so that quiet
-// calls it.
+// A function that waits for operations that finished kernels have handed to the proxy; nullptr as
+// long as nothing has woken the proxy. While it is set, one operation counts as issued and not as
+// completed, so that quiet calls the function.
 using CompleteKernels = void (*)(const char* routine);
 inline constinit std::atomic<CompleteKernels> complete_kernels{nullptr};
 
