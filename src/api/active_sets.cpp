@@ -40,8 +40,8 @@ void require_root(const ActiveSet& set, int root, const char* routine) {
     fatal("{}: PE_root {} is not in 0..{} of the active set", routine, root, set.size - 1);
 }
 
-// The set's team, for one call of `routine`, which has found nothing else wrong: a set's first call
-// may wait for the other members.
+// Returns the set's team for one call of `routine`. Comes after all other checks, since a set's
+// first call may wait for the other members.
 Team& team_of_set(const ActiveSet& set, const char* routine) {
   require_active(routine);
   check_set(set, routine);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Symmetric memory (OpenSHMEM 1.6, section 9.3), and buffers of the program's own that become
-// symmetric (include/shmemx.h). Invariant: all PEs make the same calls. A call of a program that is
-// not between init and finalize ends the job.
+// symmetric (include/shmemx.h). Invariant: all PEs make the same calls. A call that is not between
+// init and finalize ends the job.
 #include "api/entry.hpp"
 #include "core/runtime.hpp"
 #include "library/allocation.hpp"
@@ -13,7 +13,7 @@
 namespace meshmem {
 namespace {
 
-// The name of a routine that is called while the library is active.
+// Returns `routine`. Ends the job if the library is not active.
 const char* active(const char* routine) {
   require_active(routine);
   return routine;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Remote memory access (OpenSHMEM 1.6, section 9.6), read from the tables. Invariant: a routine and
-// its form with a context differ in nothing but whose numbers the PEs are.
+// its form with a context differ only in the team by which PEs are numbered.
 #include "api/entry.hpp"
 #include "one_sided/element_access.hpp"
 

@@ -32,11 +32,11 @@ std::byte* find_copy_for(const void* address, int pe, const MayUse& may_use) {
   const auto place = device_segments().find(address, 1, pe);
   return place && may_use(*place) ? place->address : nullptr;
 }
-// Device memory only if kernels of this PE's device reach it.
+// For shmem_ptr: device memory only if kernels of this PE's device reach it.
 std::byte* find_loadable_copy(const void* address, int pe) {
   return find_copy_for(address, pe, [](const DevicePlace& place) { return place.for_kernels; });
 }
-// Device memory only if the processor can store into it.
+// For shmemx_host_ptr: device memory only if the processor can store into it.
 std::byte* find_host_copy(const void* address, int pe) {
   return find_copy_for(
       address, pe, [](const DevicePlace& place) { return host_stores().holds(place.address, 1); });
@@ -101,8 +101,9 @@ MESHMEM_ENTRY(void, finalize, (void)) {
   finish("shmem_finalize");
 }
 
-// Not atexit, which does not tell the status. A PE that exits with a nonzero status has probably
-// failed, and to finalize would wait for PEs that wait for it. The launcher sees the failure.
+// start_pes() does not use atexit, which does not pass the status on. A PE that exits with a
+// nonzero status has probably failed, and to finalize would wait for PEs that wait for it. The
+// launcher sees the failure.
 MESHMEM_NAMED_ENTRY(void, start_pes, (int)) {
   static std::atomic<bool> is_first{true};
   if (!is_first.exchange(false)) return;
