@@ -35,7 +35,7 @@ Bytes source_of(const Case& c);
 Bytes dest_before(const Case& c);
 // Returns how many elements or bytes of a dest, and of the guard behind it, are wrong afterwards.
 long count_wrong(const Case& c, const Bytes& dest);
-long fetched_after(const Case& c);  // the value fetched last; 0: none is
+long fetched_after(const Case& c);  // the value fetched last; 0 if none is
 
 }  // namespace meshmem::bench
 

@@ -19,7 +19,7 @@ double agree(double value);
 // Returns the sum of all PEs' values. Collective.
 long add_up(long value);
 
-// Prints a line and ends the job. Other PEs wait a while first, so that PE 0 prints if it comes.
+// Prints a line and ends the job. Other PEs wait a while first: if PE 0 fails too, it prints.
 [[noreturn]] void fail(const std::string& message);
 
 inline void check(hipError_t error, const char* what) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers, arguments, and the check. The caller's own memory holds the fetched word, then the three
-// arrays of alltoallv.
+// Makes the buffers and arguments of an operation, and checks its results. The caller's own memory
+// holds the fetched word, then the three arrays of alltoallv.
 #include "bench/trial.hpp"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Sets the size of the following rounds. Returns the real one: only whole elements count.
+  // Sets the size of the following rounds. Returns the size in whole elements.
   std::size_t resize(std::size_t bytes);
   int n_pes() const { return n_; }  // that take part in a collective
   // Runs one round, or with --check several, and compares the results after each. Returns how many

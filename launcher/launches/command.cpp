@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Sorts the words of a compiler's command line by what they are for, and makes the two commands.
+// Invariant: a source is rewritten only if -x c++ is in force for it.
 #include "launches/command.hpp"
 
 #include <filesystem>

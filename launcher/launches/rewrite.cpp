@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Runs the functions that find what to replace, and applies the replacements.
+// Invariant: possible replacements are made only beside needed ones.
 #include "launches/rewrite.hpp"
 
 #include <algorithm>

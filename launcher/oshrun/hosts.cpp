@@ -64,7 +64,7 @@ struct Placement {
   int pes;
 };
 
-// By the numbers that --hosts gives.
+// Places the PEs by the numbers that --hosts gives.
 Placement place_by_numbers(const std::vector<Host>& hosts, const Options& options) {
   long sum = 0;
   for (const Host& host : hosts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PMIx server's folder and the PEs' processes, which a sudden end of oshrun would leave behind.
-// Made by main(), the guard before any thread exists; running_job.cpp tells it of PEs.
+// main() makes both, the guard before any thread exists. running_job.cpp tells the guard of PEs.
 #ifndef MESHMEM_OSHRUN_LEFTOVERS_HPP_
 #define MESHMEM_OSHRUN_LEFTOVERS_HPP_
 

@@ -37,7 +37,7 @@ struct Options {
 // Returns nullopt if the text is not a number from `least` to `most`.
 std::optional<long> parse_number(std::string_view text, long least, long most);
 
-// Nothing is returned when the user asked for text only (--help, --version), which is then printed.
+// Returns nullopt if the user asked only for text (--help, --version), which is then printed.
 // Throws Failure when the command line is wrong.
 std::optional<Options> parse_options(int argc, char** argv);
 

@@ -19,7 +19,7 @@ struct PeerUser {
 
 PeerUser user_of_peer(int connection);
 
-// The two ways, one by one, for the tests.
+// Each of the two ways by itself, for tests.
 PeerUser user_by_netlink(int connection);
 PeerUser user_by_proc(int connection);
 

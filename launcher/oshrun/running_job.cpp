@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main loop: one poll() over signals, mail from the PMIx server, and the PEs' output.
-// Invariant: each turn of the loop collects ends, then reads mail, and then judges the ends. So a
-// PE's last words are known when its end is judged. Run by main().
+// The main loop: one poll() over signals, events of the PMIx server, and the PEs' output.
+// Invariant: each turn of the loop collects the ends of PEs, then reads events, and then judges the
+// ends. So a PE's last event is known when its end is judged. Run by main().
 #include "running_job.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ constexpr int kStatusOfSignal = 128;
 constexpr auto kGrace = 250ms;
 constexpr auto kInterruptGrace = 1s;
 constexpr auto kAskingAgain = 2s;  // a second SIGQUIT within this time ends the job
-// How long after a PE's end the news that it had finalized may still come.
+// How long after a PE's end the event that it had finalized may still arrive.
 constexpr auto kMailDelay = 100ms;
 // How long output is awaited after the last PE ended: processes that left their PE's group may hold
 // its pipes open for ever.
@@ -199,7 +199,7 @@ void RunningJob::signal_all(int signal) {
   }
 }
 
-// --- Ends and mail ---------------------------------------------------------------------------
+// --- Ends and events -------------------------------------------------------------------------
 
 void RunningJob::take_ends() {
   std::vector<std::pair<int, ChildEnd>> ends;
@@ -272,7 +272,8 @@ void RunningJob::judge(int pe, const ChildEnd& end) {
     }
     return;
   }
-  // The reader of our output went away, and the PE got SIGPIPE, as without oshrun: no news.
+  // The reader of oshrun's output has left, and the PE got SIGPIPE, as it would without oshrun: no
+  // report.
   bool reader_left =
       end.signal == SIGPIPE && (output_.out().is_broken() || output_.err().is_broken());
   if (!reader_left) report(pe, describe(end) + suspect_of(end));
@@ -297,8 +298,8 @@ void RunningJob::judge_early_leavers() {
   end_with(kSystemError);
 }
 
-// A PE that connected and left with status 0, but without a word, past all exit handlers. Others
-// would wait for it, so this is a failure, even if no other is left.
+// Reports a PE that connected and ended with status 0, but without shmem_finalize and past all exit
+// handlers. Others would wait for it, so this is a failure, even if no other PE is left.
 void RunningJob::judge_silent_leavers(Clock::time_point now) {
   if (silent_leavers_.empty() || now < leavers_judged_at_) return;
   for (int pe : std::exchange(silent_leavers_, {})) {
@@ -329,7 +330,7 @@ void RunningJob::act_on_deadlines(Clock::time_point now) {
 
 // --- The end ---------------------------------------------------------------------------------
 
-// The line of a call's mistake names one place in the program, and not what led there.
+// A PE's line about a mistake names one place in the program, but not the calls that led there.
 const char* RunningJob::hint_for(int pe) const {
   if (abort_is_chosen_ || !status_file_.is_running(pe)) return "";
   return " (MESHMEM_ABORT=core shows its stack and leaves a core file)";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts PMIx's server, describes the job to it, and turns its upcalls into mail.
-// Invariant: every upcall but on_abort() answers at once, without an answer of the main loop.
-// The keys given are those that every PMIx launcher gives (job size, peers of the node, host name)
-// and those that Open MPI programs ask for besides.
+// Starts PMIx's server, describes the job to it, and turns its upcalls into events.
+// Invariant: every upcall except on_abort() answers at once, without waiting for the main loop. The
+// keys given are those that every PMIx launcher gives (job size, peers of the node, host name) and
+// those that Open MPI programs ask for besides.
 #include "server.hpp"
 
 #include <fmt/format.h>
@@ -77,7 +77,8 @@ pmix_status_t on_abort(const pmix_proc_t* who, void* events, int status, const c
   return PMIX_SUCCESS;
 }
 
-// Not reached while all PEs are PEs of this server; the data of one node is all there is.
+// PMIx does not call this as long as all PEs are PEs of this server. The data of this node is all
+// data.
 pmix_status_t on_fence(const pmix_proc_t*, size_t, const pmix_info_t*, size_t, char* data,
                        size_t bytes, pmix_modex_cbfunc_t answer, void* context) {
   if (answer != nullptr) answer(PMIX_SUCCESS, data, bytes, context, nullptr, nullptr);

@@ -57,9 +57,9 @@ struct ServedJob {
   std::vector<std::vector<std::string>> variables;
 };
 
-// Throws Failure with the true cause, where one is found. The server is never closed. PMIx would
-// wait for its own thread, perhaps for ever, and would free nothing that the end of the process and
-// of the scratch folder does not free.
+// Starts the server and describes the job to it. Throws Failure, with the true cause if one is
+// found. The server is never closed. PMIx would wait for its own thread, perhaps for ever, and
+// would free nothing that the end of the process and of the scratch folder does not free.
 ServedJob start_server(const ServerPlan& plan, EventPipe& events);
 
 // From now on refuses connections of other users (visitors.cpp), and reports the first such user to

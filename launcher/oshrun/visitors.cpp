@@ -4,8 +4,8 @@
 // thread that serves all PEs, waits for it and believes the user that it claims. Its upcalls come
 // later, and it ignores their answer.
 // Invariant: a connection of another user is closed before PMIx has read a byte of it. PMIx's
-// listener is the only caller. It takes a refused connection for no connection (EAGAIN), and every
-// version goes on listening then. Newer ones stop at ECONNABORTED.
+// listener is the only caller. A refused connection looks like no connection to it (EAGAIN), so
+// every version goes on listening. At ECONNABORTED newer versions would stop.
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -390,7 +390,7 @@ class TestSummary(TraceTest):
         self.assertIn("cannot read", self.meshmem_trace("summary", self.file, status=1))
         with open(self.file, "w", encoding="utf-8") as file:
             file.write("[1, 2")
-        self.assertIn("is no trace", self.meshmem_trace("summary", self.file, status=1))
+        self.assertIn("is not a trace", self.meshmem_trace("summary", self.file, status=1))
 
     def test_of_the_trace_of_another_program(self):
         span = {"ph": "X", "name": "work", "pid": 1, "dur": 2.5}
@@ -401,8 +401,8 @@ class TestSummary(TraceTest):
                 json.dump({"traceEvents": [span, {**span, **change}]}, file)
             for command in ("summary", "waits"):
                 line = self.meshmem_trace(command, self.file, status=1)
-                self.assertRegex(line,
-                                 r"^meshmem-trace: \S+ is no trace of meshmem: a span has no .+\n$")
+                self.assertRegex(
+                    line, r"^meshmem-trace: \S+ is not a trace of meshmem: a span has no .+\n$")
         with open(self.file, "w", encoding="utf-8") as file:
             json.dump([span, {**span, "cat": "wait"}], file)  # of such spans it tells what there is
         self.assertIn("work", self.meshmem_trace("summary", self.file))
