@@ -146,8 +146,9 @@ class CombineAll {
     const auto stride = static_cast<std::size_t>(group_.size()) * kElems;
     const std::size_t end = begin + count;
     std::size_t i = begin + static_cast<std::size_t>(group_.rank()) * kElems;
-    // Each call does as many places as fill its turns, and leaves the rest to the next call; the
-    // loop does the last ones one by one. With 2 PEs, 4 places are combined at a time, and then 2.
+    // Each call works on several places at a time, and leaves the places that are too few to the
+    // next call. The loop does the last ones one by one. With 2 PEs, 4 places are combined at a
+    // time, and then 2.
     if constexpr (kElems > 1 && kInRegisters == 8) {
       if (n_ <= 2) i = run_by_places<V, 2>(i, end, stride);
       if (n_ <= 4) i = run_by_places<V, 4>(i, end, stride);

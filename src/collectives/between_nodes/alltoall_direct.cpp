@@ -2,11 +2,10 @@
 //
 // Large blocks between all PEs of several nodes. Each PE sends its own blocks. Where PEs outnumber
 // cores, a few PEs of each node, the carriers, send for all of the node. In a round a carrier sends
-// a chunk of one block to a PE of each other node. That PE puts it in its own dest, or in a
-// neighbour's.
-// Invariant: all carriers go through the same rounds, and nobody begins a round before it has what
-// the others sent it kRoundsAhead rounds earlier. So the PE that is behind all others waits for
-// nobody, and unread data is bounded everywhere, whatever the size of nodes.
+// a chunk of one block to a PE of each other node, which puts it in its own dest or a neighbour's.
+// Invariant: all carriers go through the same rounds, and no carrier begins a round before it has
+// received what the others sent it kRoundsAhead rounds earlier. So the carrier that is furthest
+// behind waits for no other carrier, and unread data is bounded everywhere.
 #include <optional>
 #include <vector>
 

@@ -4,8 +4,8 @@
 // stages them in pieces that overlap. Data that several PEs of a node need goes to one of them, and
 // the others get it from there. Each collective is a meeting, puts, a meeting, and gets within the
 // node.
-// Invariant: nobody's dest is written before all members have entered. All puts are complete when
-// the second meeting begins, and nobody leaves before its own dest is whole.
+// Invariant: no dest is written before all members have entered. All puts are complete when the
+// second meeting begins, and no PE leaves before its own dest is whole.
 #include "collectives/between_nodes.hpp"
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"

@@ -2,7 +2,7 @@
 //
 // Large blocks to all PEs of several nodes, chunk by chunk. A block goes over the network once for
 // each node, from the PE that brings it to one PE there, in whose dest its neighbours read it.
-// Invariant: a PE's dest is written by that PE alone. Nobody begins a chunk before it has received
+// Invariant: a PE's dest is written by that PE alone. No PE begins a chunk before it has received
 // the one before from all PEs that send to it, so at most two chunks of a block lie unread
 // anywhere.
 #include "collectives/between_nodes/algorithms.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launch of collectives' kernels.
+// Launches the kernels and copies of collectives.
 // Invariant: run() gives each collective a stream of its own. Kernels wait for other PEs, and two
-// on one stream would wait in an order that the other PEs do not share.
+// kernels on one stream would wait in an order that may differ between PEs.
 #include "collectives/device/executor.hpp"
 
 #include "base/status/slow_ways.hpp"
@@ -119,7 +119,7 @@ bool goes_by_copies(const Team& team, const void* dest, std::size_t bytes, std::
 }
 
 // The blocks that a PE sends. The block for PE i begins i * apart bytes behind `source`, and goes
-// to that PE's copy of `mine`.
+// to PE i's copy of `mine`.
 struct Blocks {
   std::byte* mine;
   const std::byte* source;
@@ -164,7 +164,7 @@ hipError_t launch_kernel_of_move(const Team& team, const Collective& call, hipSt
   return device::launch_alltoall(handle, move, stream);
 }
 
-// A broadcast, fcollect or dense alltoall.
+// Launches a broadcast, fcollect or dense alltoall.
 hipError_t launch_move(const Team& team, const Collective& call, hipStream_t stream) {
   const bool is_broadcast = call.kind == CollectiveKind::broadcast;
   const std::size_t bytes = call.bytes();

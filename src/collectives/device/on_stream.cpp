@@ -38,14 +38,15 @@ void use_any_buffer(MemoryOfCall& memory, const Team& team, const void* address,
   memory.add(address, bytes);
 }
 
-// Kernels of this PE alone must reach the buffers.
+// Notes that the work on the stream uses the call's buffers. Only this PE's kernels must reach
+// them, which is not checked.
 void use_any_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
   const Buffers buffers = buffers_of(team.routine(), team.n, call);
   use_any_buffer(memory, team, call.dest, buffers.dest_bytes);
   use_any_buffer(memory, team, call.source, buffers.source_bytes);
 }
 
-// Kernels of all PEs must reach the buffers.
+// The same for buffers that kernels of all PEs must reach. Ends the job if they do not.
 void use_buffers(MemoryOfCall& memory, const Team& team, const Collective& call) {
   const Buffers buffers = buffers_of(team.routine(), team.n, call);
   if (call.kind == CollectiveKind::collect || call.kind == CollectiveKind::alltoallv) {

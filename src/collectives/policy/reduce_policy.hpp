@@ -41,7 +41,7 @@ class ReducePolicy {
   // reduction.
   std::optional<std::string> use_tuning(std::string_view text, std::string_view architecture,
                                         int n_pes);
-  // All reductions in kernels that are called from now on take this plan; nullopt gives it up. Any
+  // All reductions in kernels that are called from now on take this plan; nullopt removes it. Any
   // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
@@ -53,11 +53,11 @@ class ReducePolicy {
       return ReduceAlgorithm::one_shot;
     return host_algorithm_of_tables(bytes, n_pes);
   }
-  // For a kernel of a team with `channels` channels.
+  // Returns the plan for a kernel of a team with `channels` channels.
   device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
   // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
   device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const;
-  // The same of algorithms that need no memory of other PEs but the team's rows.
+  // The same among the algorithms that use only the team's rows in other PEs' memory (by_rows.hpp).
   device::Plan kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels, bool scatters) const;
   // The tables' own plan for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
@@ -76,7 +76,7 @@ class ReducePolicy {
   device::ReduceLimits block_limits(int n_pes) const;
   device::ReduceLimits grid_limits(int n_pes) const;
   device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
-  // Neither the program nor the environment has chosen an algorithm.
+  // Whether neither the program nor the environment has chosen an algorithm.
   bool is_left_to_tables() const;
   device::Plan plan_of_all_wide_lines(ReduceAlgorithm algorithm, int channels) const;
   std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
