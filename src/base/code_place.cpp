@@ -156,7 +156,7 @@ const void* base_of(std::uintptr_t address) {
   return dladdr(reinterpret_cast<void*>(address), &about) != 0 ? about.dli_fbase : nullptr;
 }
 
-// Returns nullptr if none of them is of the program.
+// Returns nullptr if no place belongs to the program.
 const CodePlace* first_of_program(const std::vector<CodePlace>& places) {
   const auto first = std::find_if(places.begin(), places.end(), is_of_program);
   return first == places.end() ? nullptr : &*first;

@@ -51,8 +51,8 @@ void prepare_runtime() {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 #elif defined(MESHMEM_TARGET_HIP)
   // AMD's runtime has fine-grained memory on GPUs without xGMI only with this variable. Before 5.7
-  // there is no other coherent memory; from 6.3 on, a GPU without uncached memory would silently
-  // get coarse-grained memory.
+  // there is no other coherent memory; from 6.3 on, a GPU without uncached memory would get
+  // coarse-grained memory.
   setenv("HSA_FORCE_FINE_GRAIN_PCIE", "1", 0);
 #endif
 }

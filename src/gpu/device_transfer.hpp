@@ -101,7 +101,7 @@ void wait_for_device(int device, const char* routine);
 hipError_t copy_to_pe(std::byte* address, std::size_t bytes, int pe, hipStream_t stream);
 
 // Write memory that kernels read: the tables of DeviceState, and the states of modules. Both return
-// when that is done, and wait for none of the program's kernels. Where device memory is host memory
+// when that is done, without waiting for the program's kernels. Where device memory is host memory
 // they use no stream, since programs may make thousands of teams.
 void write_for_kernels(void* dest, const void* source, std::size_t bytes);
 void clear_for_kernels(void* memory, std::size_t bytes);

@@ -88,7 +88,7 @@ class OnDevice {
 };
 
 // Lets this thread wait for events and take memory while the program captures a stream in a mode
-// that forbids that. The library's work on its own streams is no part of that graph.
+// that forbids that. The library's work on its own streams does not become part of the graph.
 class RelaxedCapture {
  public:
   RelaxedCapture() { (void)hipThreadExchangeStreamCaptureMode(&mode_); }

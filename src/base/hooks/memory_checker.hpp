@@ -27,8 +27,8 @@ void begin_block(const void* block, std::size_t bytes);
 void resize_block(const void* block, std::size_t before, std::size_t after);  // in place
 void end_block(const void* block, std::size_t bytes);
 
-// Memory that is allocated while one exists is no leak: a library that this one calls keeps it
-// until the process ends. They nest.
+// Memory that is allocated while an IgnoreLeaks exists is not reported as a leak: a library that
+// this one calls keeps it until the process ends. They nest.
 struct IgnoreLeaks {
   IgnoreLeaks();
   ~IgnoreLeaks();

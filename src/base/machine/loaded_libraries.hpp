@@ -23,7 +23,8 @@ void* open_network_library(const std::string& network, bool debug, std::string* 
 // Whether this machine has a network that UCX serves by more than TCP.
 bool has_rdma();
 
-// A symbol of such a library. If it has none of this name, nullptr and a line in *error.
+// Returns a symbol of such a library. If the library does not have it, returns nullptr, and a line
+// in *error.
 void* network_symbol(void* library, const char* name, std::string* error);
 
 }  // namespace meshmem

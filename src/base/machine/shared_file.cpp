@@ -57,7 +57,7 @@ std::byte* map_shared_file(int file, std::size_t bytes, std::size_t own, std::si
   if (aligned > start) munmap(reserved, aligned - start);
   if (aligned + bytes < start + room)
     munmap(reinterpret_cast<void*>(aligned + bytes), start + room - aligned - bytes);
-  // A core file of every PE's heap helps nobody.
+  // Keep the memory out of core files: each PE's file would have the heaps of all PEs.
   madvise(reinterpret_cast<void*>(aligned), bytes, MADV_DONTDUMP);
   return reinterpret_cast<std::byte*>(aligned);
 }

@@ -30,7 +30,7 @@ inline std::size_t round_up(std::size_t bytes, std::size_t unit) {
 // and errno if the machine does not grant it.
 int try_make_shared_file(const char* name, std::size_t bytes);
 
-// Whether it is such a file, whoever made it.
+// Whether `file` is such a file, made by any process.
 bool is_shared_file(int file);
 
 // Maps the whole file at a multiple of kRegionAlignment. `own`, such a multiple too, is where the

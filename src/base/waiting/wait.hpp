@@ -129,7 +129,7 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
 }
 
 // Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the
-// timeout and for whoever asks where the PEs are: routine, team, peer or variable. Called several
+// timeout and for the table of where the PEs are: routine, team, peer or variable. Called several
 // times.
 template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
