@@ -170,7 +170,7 @@ void print_environment() {
   }
 }
 
-// Returns the exit status: 1 for a bad value. An unknown name is reported, but is no error.
+// Returns the exit status: 1 for a bad value. An unknown name is reported, but is not an error.
 int report_mistakes() {
   std::fflush(stdout);
   for (const std::string& name : unknown_variables(environ)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The networks by which PEs of several machines would reach each other, or what is missing for one.
-// Invariant: connects to nobody. A network's library that crashes or hangs because a system call
+// Invariant: makes no connection. A network's library that crashes or hangs because a system call
 // fails does not end this program. Called by meshmem-info.
 #ifndef MESHMEM_INFO_NETWORKS_HPP_
 #define MESHMEM_INFO_NETWORKS_HPP_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrites launches in sources for the cpu target: `kernel<<<shape>>>(arguments)` becomes
 // `kernel_of(...).on(shape)(arguments)`. Shape and arguments do not change. hip/on_cpu/launch.h has
-// kernel_of(). Invariant: text that is no launch does not change.
+// kernel_of(). Invariant: text that is not a launch does not change.
 #include "launches/edits.hpp"
 
 namespace meshmem::launches {

@@ -94,7 +94,7 @@ class ScratchFolder {
   ScratchFolder() {
     std::error_code failed;
     fs::path place = fs::temp_directory_path(failed);
-    if (failed) place = "/tmp";  // as compilers do if TMPDIR is no folder
+    if (failed) place = "/tmp";  // as compilers do if TMPDIR is not a folder
     std::string name = place / "meshmem-launches.XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
       throw std::runtime_error(name + ": " + std::strerror(errno));

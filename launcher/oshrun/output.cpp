@@ -64,7 +64,7 @@ void Sink::finish_line() {
   if (mid_line_) write("\n");
 }
 
-// At most one page a call where the descriptor may block. O_NONBLOCK is no solution, as it would be
+// At most one page a call where the descriptor may block. O_NONBLOCK does not help, as it would be
 // set for every process that shares the terminal or pipe.
 ssize_t Sink::write_some(const char* text, std::size_t bytes) {
   if (never_blocks_) return ::write(fd_, text, bytes);

@@ -29,7 +29,7 @@ class Sink {
   explicit Sink(int fd);
 
   void write(std::string_view text);
-  void finish_line();  // so that what is written next starts one
+  void finish_line();  // so that the next text begins a line
   void flush();        // writes as much as the other end takes now
 
   int fd() const { return fd_; }

@@ -13,7 +13,7 @@
 namespace meshmem {
 
 struct PeerUser {
-  bool can_be_known = true;   // false: this kernel tells nobody who owns a connection
+  bool can_be_known = true;   // false: this kernel does not tell who owns a connection
   std::optional<uid_t> user;  // none: closed already, or on another machine
 };
 

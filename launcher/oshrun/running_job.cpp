@@ -280,7 +280,7 @@ void RunningJob::judge(int pe, const ChildEnd& end) {
   end_with(end.signal != 0 ? kStatusOfSignal + end.signal : end.status);
 }
 
-// The kernel tells nobody who sent a SIGKILL. A shell in a PE's place exits with 128 + SIGKILL.
+// The kernel does not tell who sent a SIGKILL. A shell in a PE's place exits with 128 + SIGKILL.
 std::string RunningJob::suspect_of(const ChildEnd& end) const {
   if (end.signal != SIGKILL && end.status != kStatusOfSignal + SIGKILL) return "";
   const auto rise = describe_rise(oom_kills_before_, count_oom_kills());

@@ -19,8 +19,8 @@
 namespace meshmem {
 namespace {
 
-// PMIx serves nobody while it waits for a newcomer's first message. A process of this user that
-// sends none must not stop it for ever. A PMIx client sends its message at once.
+// PMIx serves no PE while it waits for a newcomer's first message. A process of this user that
+// sends no message must not block it for ever. A PMIx client sends its message at once.
 constexpr timeval kFirstMessagePatience{5, 0};
 
 std::atomic<EventPipe*> pipe_of_refusals{nullptr};  // null after the first one
