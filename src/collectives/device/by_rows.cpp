@@ -33,7 +33,7 @@ const std::byte* behind(const void* address, std::size_t bytes) {
   return static_cast<const std::byte*>(address) + bytes;
 }
 
-hipError_t launch_move(const Team& team, const Collective& call, hipStream_t stream) {
+hipError_t move_by_rows(const Team& team, const Collective& call, hipStream_t stream) {
   const device::TeamHandle handle = handle_for_data(team);
   const std::size_t most = device::most_by_rows(call.kind, handle) / call.elem_bytes;
   return in_pieces(call, most, [&](std::size_t first, std::size_t count) {
@@ -47,7 +47,7 @@ hipError_t launch_move(const Team& team, const Collective& call, hipStream_t str
   });
 }
 
-hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t stream) {
+hipError_t reduce_by_rows(const Team& team, const Collective& call, hipStream_t stream) {
   const Reduction& op = *call.op;
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
   const device::Plan plan =
@@ -84,8 +84,8 @@ bool goes_by_rows(const Collective& call) {
 hipError_t launch_by_rows(const Team& team, const Collective& call, hipStream_t stream) {
   const bool combines =
       call.kind == CollectiveKind::reduce || call.kind == CollectiveKind::reduce_scatter;
-  if (combines) return launch_reduce(team, call, stream);
-  if (team.n > 1) return launch_move(team, call, stream);
+  if (combines) return reduce_by_rows(team, call, stream);
+  if (team.n > 1) return move_by_rows(team, call, stream);
   return call.dest == call.source
              ? hipSuccess
              : device::launch_copy(call.dest, call.source, call.bytes(), stream);
