@@ -90,7 +90,6 @@ void Backend::abort() {
 
 Backend::WorkPtr Backend::begun(WorkPtr work) {
   const std::lock_guard lock(begun_);
-  ++n_started_;
   if (coalesced_) coalesced_->push_back(work);
   return work;
 }
@@ -99,10 +98,11 @@ Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
   for (const at::Tensor& tensor : tensors)
     TORCH_CHECK_VALUE(tensor.device() == tensors[0].device(), "tensors: one is on ",
                       tensor.device(), ", and another on ", tensors[0].device());
+  ++n_collectives_;
   if (tensors.empty() || tensors[0].is_cpu())
     return start_on_host(std::move(call),
                          [tensors, body = std::move(body)](Lane& lane) { body(lane); });
-  queue_->drain();
+  run_on_host([](Lane&) {});
   return begun(
       streams_.run({call.type, call.name, call.is_async || coalesced_, tensors, call.outputs}, body,
                    [this](std::size_t value) { return greatest_of_all(value); }));
@@ -116,13 +116,16 @@ Backend::WorkPtr Backend::start_on_host(Call call, Body body) {
   return begun(work);
 }
 
-std::size_t Backend::greatest_of_all(std::size_t value) {
-  std::size_t greatest = 0;
-  auto work = c10::make_intrusive<HostWork>(
-      queue_, OpType::UNKNOWN, "meshmem:compare", options_->timeout, Tensors{},
-      [&](Lane& lane) { greatest = lane.meet_and_compare(value); });
+void Backend::run_on_host(Body body) {
+  auto work = c10::make_intrusive<HostWork>(queue_, OpType::UNKNOWN, "meshmem:compare",
+                                            options_->timeout, Tensors{}, std::move(body));
   queue_->submit(work, true);
   work->wait();
+}
+
+std::size_t Backend::greatest_of_all(std::size_t value) {
+  std::size_t greatest = 0;
+  run_on_host([&](Lane& lane) { greatest = lane.meet_and_compare(value); });
   return greatest;
 }
 

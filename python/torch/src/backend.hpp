@@ -4,6 +4,7 @@
 // Invariant: what a caller can do wrong alone raises an exception that names the argument, before
 // anything is sent.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,7 @@ class Backend final : public c10d::Backend {
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
   void setSequenceNumberForGroup() override {}
-  std::uint64_t getSequenceNumberForGroup() override { return n_started_; }
+  std::uint64_t getSequenceNumberForGroup() override { return n_collectives_; }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
@@ -87,6 +88,8 @@ class Backend final : public c10d::Backend {
   // `tensors` are all that the call uses; none: it is of the host.
   WorkPtr start(Call call, const Tensors& tensors, Body body);
   WorkPtr start_on_host(Call call, Body body);
+  // Returns when the host's operations before it and `body` are done.
+  void run_on_host(Body body);
   WorkPtr begun(WorkPtr work);
   void stop();
   std::size_t greatest_of_all(std::size_t value);
@@ -101,7 +104,7 @@ class Backend final : public c10d::Backend {
   c10::intrusive_ptr<Options> options_;
   std::mutex begun_;  // of what follows: callbacks start operations too
   std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
-  std::uint64_t n_started_ = 0;
+  std::atomic<std::uint64_t> n_collectives_{0};
 };
 
 }  // namespace meshmem::pytorch

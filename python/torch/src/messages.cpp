@@ -31,6 +31,7 @@ bool MessageWork::wait(Milliseconds timeout) {
   const Milliseconds longest = timeout == kNoTimeout ? timeout_ : timeout;
   const auto end = Clock::now() + longest;
   for (int n_idle = 0; !isCompleted();) {
+    messages_->require_no_child();
     n_idle = messages_->progress() ? 0 : n_idle + 1;
     if (n_idle < kPolls) {
       std::this_thread::yield();
@@ -64,7 +65,6 @@ char* Messages::slot(int rank, std::uint64_t chunk) const {
 
 void Messages::send(const MessageWorkPtr& work) {
   require_no_child();
-  Works finished;
   {
     const std::lock_guard lock(mutex_);
     require_open();
@@ -73,22 +73,19 @@ void Messages::send(const MessageWorkPtr& work) {
     while (send_chunk(work->peer_)) {
     }
     if (has_work()) wake();
-    finished.swap(finished_);
   }
-  release(std::move(finished));
+  drop_finished();
 }
 
 void Messages::receive(const MessageWorkPtr& work) {
   require_no_child();
-  Works finished;
   {
     const std::lock_guard lock(mutex_);
     require_open();
     find_message(work);
     if (has_work()) wake();
-    finished.swap(finished_);
   }
-  release(std::move(finished));
+  drop_finished();
 }
 
 void Messages::find_message(const MessageWorkPtr& work) {
@@ -107,37 +104,34 @@ void Messages::find_message(const MessageWorkPtr& work) {
 }
 
 bool Messages::progress() {
-  Works finished;
-  const bool has_moved = move_chunks(finished);
-  release(std::move(finished));
+  const bool has_moved = move_chunks();
+  drop_finished();
   return has_moved;
 }
 
-Crew::Works Messages::do_some() {
-  Works finished;
-  n_idle_ = move_chunks(finished) ? 0 : n_idle_ + 1;
+bool Messages::do_some() {
+  n_idle_ = move_chunks() ? 0 : n_idle_ + 1;
   if (n_idle_ > kPolls)
     std::this_thread::sleep_for(kPollInterval);
   else if (n_idle_ > 0)
     std::this_thread::yield();
-  return finished;
+  return n_idle_ == 0;
 }
 
-bool Messages::move_chunks(Works& finished) {
+bool Messages::move_chunks() {
   const std::lock_guard lock(mutex_);
   bool has_moved = false;
   for (int rank = 0; rank < group_->n(); ++rank) {
     while (send_chunk(rank)) has_moved = true;
     while (take_chunk(rank)) has_moved = true;
   }
-  finished.swap(finished_);
   return has_moved;
 }
 
 void Messages::finish(const MessageWorkPtr& work, const std::exception_ptr& error) {
   --n_pending_;
   work->finish(error);
-  finished_.push_back(work);
+  hand_over(work);
 }
 
 // The slot is the one that the receiver has for this PE.
@@ -232,7 +226,6 @@ bool Messages::has_receiver_for(int from) const {
 
 void Messages::stop() {
   if (is_in_child()) return;
-  Works left;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -245,10 +238,9 @@ void Messages::stop() {
     }
     for (const MessageWorkPtr& work : receivers_) finish(work, error);
     receivers_.clear();
-    left.swap(finished_);
   }
   stop_threads();
-  release(std::move(left));
+  drop_finished();
 }
 
 }  // namespace meshmem::pytorch

@@ -83,9 +83,9 @@ class Messages final : public Crew {
   MessageWorkPtr find_receiver(int from, int tag);
   bool has_receiver_for(int from) const;
   void finish(const MessageWorkPtr& work, const std::exception_ptr& error);
-  bool move_chunks(Works& finished);
+  bool move_chunks();
   bool has_work() const override { return n_pending_ > 0; }
-  Works do_some() override;
+  bool do_some() override;
 
   char* area_;
   std::size_t slot_bytes_;
@@ -94,7 +94,6 @@ class Messages final : public Crew {
   std::deque<MessageWorkPtr> receivers_;              // that no message was found for yet
   std::deque<std::shared_ptr<Arriving>> unexpected_;  // without a receiver
   std::size_t n_pending_ = 0;
-  Works finished_;  // to be released
 };
 
 }  // namespace meshmem::pytorch

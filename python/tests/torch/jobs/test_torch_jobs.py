@@ -48,14 +48,22 @@ def two_ranks():
         dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()
         loader = DataLoader(TensorDataset(torch.arange(20)), 4, num_workers=1)
         n_loaded = sum(len(batch) for batch, in loader)
+        received = torch.zeros(1)
+        work = dist.irecv(received, 1 - dist.get_rank())
         child = os.fork()
         if child == 0:
-            try:
-                all_reduce()
-            except RuntimeError as error:
-                sys.exit("a child of fork is no rank" not in str(error))
-            sys.exit(2)
-        say("children", n_loaded, os.waitpid(child, 0)[1], all_reduce())
+            for use in (all_reduce, work.wait):
+                try:
+                    use()
+                    os._exit(2)
+                except RuntimeError as error:
+                    if "a child of fork is no rank" not in str(error):
+                        os._exit(1)
+            os._exit(0)
+        ended = os.waitpid(child, 0)[1]
+        dist.send(torch.ones(1), 1 - dist.get_rank())
+        work.wait()
+        say("children", n_loaded, ended, all_reduce(), int(received))
 
         for _ in range(10):
             dist.all_reduce(torch.ones(1000), async_op=True)
@@ -83,7 +91,7 @@ def test_init_of_meshmem_before_and_after(two_ranks):
 
 def test_children_of_fork(two_ranks):
     """Workers that load data are no problem. A child that uses the group gets an exception."""
-    assert_said(two_ranks, "children 20 0 2")
+    assert_said(two_ranks, "children 20 0 2 1")
 
 
 def test_a_group_may_end_with_work_that_nobody_waits_for(two_ranks):
@@ -100,7 +108,10 @@ def test_torchrun(tmp_path):
         for _ in range(20):
             dist.all_reduce(torch.ones(1_000_000), async_op=True)
         work = dist.all_reduce(torch.ones(3), async_op=True)
-        work.get_future().then(lambda _: time.sleep(0.5))
+        def again(_):
+            time.sleep(0.5)
+            dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()
+        work.get_future().then(again)
     """))
     result = run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", 2,
                   "--master-port", 0, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
@@ -164,6 +175,23 @@ def test_a_launcher_of_meshmem_is_enough(hanging):
 
 def test_a_rank_that_hangs_is_named(hanging):
     assert_ends(hanging, r"PE 1 \(rank 1\)")
+
+
+def test_a_callback_that_waits_for_the_program_ends_the_job():
+    result = job(2, """
+        import threading
+        dist.init_process_group("meshmem", timeout=datetime.timedelta(seconds=1))
+        lock = threading.Lock()
+        with lock:
+            if dist.get_rank():
+                time.sleep(0.2)
+            work = dist.all_reduce(torch.ones(1), async_op=True)
+            work.get_future().then(lambda _: lock.acquire())
+            dist.barrier()
+    """)
+    assert result.returncode, result
+    assert re.search(r"\): meshmem:barrier has waited \d\.\d s for a callback of an earlier "
+                     "operation; this ends the job", result.stderr), result
 
 
 def test_a_rank_that_does_not_answer_ends_the_job():
