@@ -61,6 +61,7 @@ def two_ranks():
                         os._exit(1)
             os._exit(0)
         ended = os.waitpid(child, 0)[1]
+        dist.barrier()
         dist.send(torch.ones(1), 1 - dist.get_rank())
         work.wait()
         say("children", n_loaded, ended, all_reduce(), int(received))
@@ -218,13 +219,22 @@ def test_no_torch():
 def alone():
     """A process that asks for the package late, and as other versions of PyTorch."""
     return run([sys.executable, "-c", textwrap.dedent("""
-        import sys, torch
+        import ctypes, os, pathlib, shutil, sys, tempfile, torch
         print("meshmem" in sys.modules, torch.distributed.Backend.MESHMEM)
         for torch.__version__ in ("2.3.0", "2.99.0"):
             try:
                 import meshmem.torch
             except ImportError as error:
                 print(error)
+        sys.argv, sys.orig_argv = ["-m"], [sys.executable, "-u", "-m", "meshmem.torch"]
+        from meshmem.torch import _compiled
+        library = _compiled.loaded_library("libstdc++")
+        copy = pathlib.Path(tempfile.mkdtemp()) / "my libraries/libcopy.so.1"
+        copy.parent.mkdir()
+        shutil.copy(library, copy)
+        ctypes.CDLL(str(copy), os.RTLD_LOCAL)
+        print(_compiled.loaded_library("libcopy") == copy)
+        shutil.rmtree(copy.parents[1])
     """)])
 
 
@@ -233,10 +243,15 @@ def test_nothing_is_loaded_until_it_is_asked_for(alone):
 
 
 def test_another_torch(alone):
-    assert alone.stdout.splitlines()[1:] == [
+    assert alone.stdout.splitlines()[1:3] == [
         "meshmem.torch: torch 2.3.0 is too old; install 2.11 or later",
         "meshmem.torch: nothing is compiled for torch 2.99.0 and this meshmem; run "
         "`python3 -m meshmem.torch` once"], alone
+
+
+def test_the_command_that_compiles(alone):
+    """It may have options of Python, and find the library in a path with spaces."""
+    assert alone.returncode == 0 and alone.stdout.splitlines()[3:] == ["True"], alone
 
 
 def test_the_example(tmp_path):
