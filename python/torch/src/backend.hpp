@@ -6,10 +6,11 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
@@ -32,7 +33,7 @@ class Backend final : public c10d::Backend {
 
   const std::string getBackendName() const override { return "meshmem"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
-  void setTimeout(Milliseconds timeout) override { options_->timeout = timeout; }
+  void setTimeout(Milliseconds timeout) override;
   bool supportsCoalescing() const override { return true; }
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
@@ -91,19 +92,21 @@ class Backend final : public c10d::Backend {
   // Returns when the host's operations before it and `body` are done.
   void run_on_host(Body body);
   WorkPtr begun(WorkPtr work);
+  bool is_coalescing();
   void stop();
   std::size_t greatest_of_all(std::size_t value);
   WorkPtr start_exchange(Call call, const Tensors& tensors, Exchange plan);
   WorkPtr all_reduce_each(Call call, const Tensors& tensors, const c10d::ReduceOp& op);
   void require_peer(int peer, const char* argument) const;
 
+  std::atomic<Milliseconds> timeout_;
   std::shared_ptr<Group> group_;
   Streams streams_;
   std::shared_ptr<Queue> queue_;
   std::shared_ptr<Messages> messages_;
   c10::intrusive_ptr<Options> options_;
-  std::mutex begun_;  // of what follows: callbacks start operations too
-  std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
+  std::mutex begun_;  // of the batches that threads have started
+  std::map<std::thread::id, std::vector<WorkPtr>> coalesced_;
   std::atomic<std::uint64_t> n_collectives_{0};
 };
 

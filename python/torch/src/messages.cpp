@@ -24,11 +24,13 @@ MessageWork::MessageWork(std::shared_ptr<Messages> messages, int me, c10d::OpTyp
       tensor_(tensor),
       data_(span_of(tensor)),
       peer_(peer),
+      source_(peer),
       tag_(tag),
       timeout_(timeout) {}
 
 bool MessageWork::wait(Milliseconds timeout) {
-  const Milliseconds longest = timeout == kNoTimeout ? timeout_ : timeout;
+  const Milliseconds longest =
+      timeout == kNoTimeout ? timeout_ : std::min(timeout, kLongestTimeout);
   const auto end = Clock::now() + longest;
   for (int n_idle = 0; !isCompleted();) {
     messages_->require_no_child();
@@ -38,14 +40,19 @@ bool MessageWork::wait(Milliseconds timeout) {
       continue;
     }
     wait_for_other(kPollInterval);
-    const Group& group = messages_->group();
-    TORCH_CHECK_WITH(
-        DistBackendError, isCompleted() || Clock::now() < end, group.text(), ": ", name_,
-        peer_ == kAnyRank ? "" : c10::str(" with PE ", group.pe(peer_), " (rank ", peer_, ")"),
-        " was not done in ", longest.count(), " ms");
+    if (!isCompleted() && Clock::now() >= end) std::rethrow_exception(late(longest));
   }
   if (const auto error = exception()) std::rethrow_exception(error);
   return true;
+}
+
+std::exception_ptr MessageWork::late(Milliseconds time) const {
+  const Group& group = messages_->group();
+  const std::string peer =
+      peer_ == kAnyRank ? "" : c10::str(" with PE ", group.pe(peer_), " (rank ", peer_, ")");
+  return std::make_exception_ptr(c10::DistBackendError(
+      {__func__, __FILE__, __LINE__},
+      c10::str(group.text(), ": ", name_, peer, " was not done in ", time.count(), " ms")));
 }
 
 Messages::Messages(std::shared_ptr<Group> group)
@@ -111,11 +118,23 @@ bool Messages::progress() {
 
 bool Messages::do_some() {
   n_idle_ = move_chunks() ? 0 : n_idle_ + 1;
-  if (n_idle_ > kPolls)
+  if (n_idle_ > kPolls) {
+    fail_late_receivers();
     std::this_thread::sleep_for(kPollInterval);
-  else if (n_idle_ > 0)
+  } else if (n_idle_ > 0) {
     std::this_thread::yield();
+  }
   return n_idle_ == 0;
+}
+
+void Messages::fail_late_receivers() {
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  std::erase_if(receivers_, [&](const MessageWorkPtr& work) {
+    const bool is_late = now - work->begun_ > work->timeout_ && work->has_future();
+    if (is_late) finish(work, work->late(work->timeout_));
+    return is_late;
+  });
 }
 
 bool Messages::move_chunks() {
@@ -196,7 +215,7 @@ std::shared_ptr<Messages::Arriving> Messages::begin_message(int rank, const Chun
 // It is whole and has a receiver, whose tensor may be of another size.
 void Messages::deliver(Arriving& message) {
   MessageWork& work = *message.receiver;
-  work.peer_ = message.from;
+  work.source_ = message.from;
   std::exception_ptr error;
   if (work.data_.bytes != message.bytes) {
     error = std::make_exception_ptr(std::invalid_argument(

@@ -5,6 +5,7 @@
 // Invariant: chunks from a member arrive and are taken in order. The sender fills a slot only after
 // the receiver has said that it has taken what was there.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -23,17 +24,21 @@ class MessageWork final : public TensorWork {
   MessageWork(std::shared_ptr<Messages> messages, int me, c10d::OpType type, const char* name,
               int peer, int tag, const at::Tensor& tensor, Milliseconds timeout);
   bool wait(Milliseconds timeout = kNoTimeout) override;
-  int sourceRank() const override { return peer_; }
+  int sourceRank() const override { return source_; }
 
  private:
   friend class Messages;
+  std::exception_ptr late(Milliseconds time) const;
+
   std::shared_ptr<Messages> messages_;
   at::Tensor tensor_;
   Span data_;
   std::size_t n_moved_ = 0;
-  int peer_;
-  int tag_;
-  Milliseconds timeout_;
+  const int peer_;
+  std::atomic<int> source_;  // of a message from any member: known when it is there
+  const int tag_;
+  const Milliseconds timeout_;
+  const Clock::time_point begun_ = Clock::now();
 };
 using MessageWorkPtr = c10::intrusive_ptr<MessageWork>;
 
@@ -84,6 +89,8 @@ class Messages final : public Crew {
   bool has_receiver_for(int from) const;
   void finish(const MessageWorkPtr& work, const std::exception_ptr& error);
   bool move_chunks();
+  // Fails receivers that have a future and get no message within their timeout.
+  void fail_late_receivers();
   bool has_work() const override { return n_pending_ > 0; }
   bool do_some() override;
 

@@ -86,6 +86,7 @@ void HostWork::run(Lane& lane) {
 }
 
 bool HostWork::wait(Milliseconds timeout) {
+  timeout = std::min(timeout, kLongestTimeout);
   if (timeout == kNoTimeout)
     queue_->help(*this);  // the watchdog has its time
   else

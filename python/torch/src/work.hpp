@@ -21,6 +21,8 @@ namespace meshmem::pytorch {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
+constexpr Milliseconds kLongestTimeout = std::chrono::hours{24 * 365};
+
 class Queue;
 
 // A collective. `body` moves the data.
