@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The c10d backend: checks what torch.distributed hands over, and makes plans of it for a lane.
-// Invariant: what a caller can do wrong alone raises an exception that names the argument, before
-// anything is sent.
+// Invariant: a wrong argument of one caller raises an exception that names it, before anything is
+// sent.
 #pragma once
 #include <atomic>
 #include <functional>

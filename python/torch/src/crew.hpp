@@ -72,7 +72,7 @@ class Crew : public std::enable_shared_from_this<Crew> {
 
   std::shared_ptr<Group> group_;
   std::mutex running_;  // of the thread that does some work
-  std::mutex mutex_;    // of the work, and of what follows
+  std::mutex mutex_;    // of the work, and of all members below
   bool ends_ = false;
 
  private:

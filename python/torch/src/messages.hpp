@@ -3,7 +3,7 @@
 // Messages between two members (send, recv) for tensors of the processor. Each member has an inbox
 // with two slots for each other member. A message travels in chunks, each of which fills a slot.
 // Invariant: chunks from a member arrive and are taken in order. The sender fills a slot only after
-// the receiver has said that it has taken what was there.
+// the receiver has said that it has taken the chunk that was there.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -45,7 +45,7 @@ using MessageWorkPtr = c10::intrusive_ptr<MessageWork>;
 class Messages final : public Crew {
  public:
   explicit Messages(std::shared_ptr<Group> group);
-  void stop();  // fails what is not done
+  void stop();  // fails messages that are not done
 
   void send(const MessageWorkPtr& work);
   void receive(const MessageWorkPtr& work);

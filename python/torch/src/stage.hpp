@@ -34,7 +34,7 @@ class Stages {
   std::mutex mutex_;  // of the free parts
   char* memory_ = nullptr;
   std::size_t part_bytes_ = 0;
-  std::deque<int> free_;  // those that were given back first are first
+  std::deque<int> free_;  // parts that were given back first are first
 };
 
 struct Memory {
