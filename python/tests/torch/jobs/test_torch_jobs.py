@@ -181,14 +181,19 @@ def test_a_rank_that_hangs_is_named(hanging):
 def test_a_callback_that_waits_for_the_program_ends_the_job():
     result = job(2, """
         import threading
-        dist.init_process_group("meshmem", timeout=datetime.timedelta(seconds=1))
+        dist.init_process_group("meshmem")
+        group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+        store = dist.distributed_c10d._get_default_store()
+        if dist.get_rank() == 1:
+            store.get("begun")
+            dist.all_reduce(torch.ones(1), group=group)
+            time.sleep(60)
         lock = threading.Lock()
         with lock:
-            if dist.get_rank():
-                time.sleep(0.2)
-            work = dist.all_reduce(torch.ones(1), async_op=True)
+            work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
             work.get_future().then(lambda _: lock.acquire())
-            dist.barrier()
+            store.set("begun", "yes")
+            dist.barrier(group=group)
     """)
     assert result.returncode, result
     assert re.search(r"\): meshmem:barrier has waited \d\.\d s for a callback of an earlier "

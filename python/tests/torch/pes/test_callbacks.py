@@ -97,10 +97,10 @@ def test_no_collective_in_a_callback_of_a_message(me, n):
     if n == 1 or me > 1:
         return
     if me == 1:
-        time.sleep(0.2)
+        dist.recv(torch.zeros(1), 0)
         dist.send(torch.ones(1), 0)
         return
-    future = dist.irecv(torch.zeros(1), 1).get_future()
-    future = future.then(lambda _: dist.barrier())
+    future = dist.irecv(torch.zeros(1), 1).get_future().then(lambda _: dist.barrier())
+    dist.send(torch.ones(1), 1)
     with pytest.raises(RuntimeError, match="wait for the message and start the collective then"):
         future.wait()

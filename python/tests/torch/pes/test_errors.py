@@ -74,12 +74,14 @@ def test_a_wait_has_a_timeout(me, n):
 def test_a_wait_for_a_collective_has_a_timeout(me, n):
     if n == 1:
         return
+    store = dist.distributed_c10d._get_default_store()
     if me:
-        time.sleep(0.3)
+        store.get("waited for all_reduce")
     work = dist.all_reduce(torch.zeros(2), async_op=True)
     if me == 0:
         with pytest.raises(dist.DistBackendError, match="all_reduce was not done in 50 ms"):
             work.wait(datetime.timedelta(milliseconds=50))
+        store.set("waited for all_reduce", "yes")
     work.wait()
 
 
