@@ -17,7 +17,7 @@ __all__ = ["create_backend", "rendezvous_of_job"]
 
 _torch = _compiled.require_torch()
 # `python3 -m meshmem.torch` imports the package before it compiles.
-if sys.argv[:1] != ["-m"] or sys.orig_argv[1:3] != ["-m", "meshmem.torch"]:
+if sys.argv[:1] != ["-m"] or "meshmem.torch" not in sys.orig_argv:
     _c = _compiled.load()
     atexit.register(_c.leave_python)
     os.register_at_fork(after_in_child=lambda: atexit.unregister(_c.leave_python))

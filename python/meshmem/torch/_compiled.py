@@ -78,7 +78,8 @@ def load() -> types.ModuleType:
 def loaded_library(name: str) -> pathlib.Path:
     """The library of this name that the process has loaded."""
     maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
-    found = re.search(rf"(/\S*/{re.escape(name)}[-\w]*\.so[\w.]*)$", maps, re.MULTILINE)
+    found = re.search(rf"^(?:\S+\s+){{5}}(/.*/{re.escape(name)}[-\w]*\.so[\w.]*)$", maps,
+                      re.MULTILINE)
     assert found
     return pathlib.Path(found[1])
 

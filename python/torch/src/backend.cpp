@@ -44,30 +44,53 @@ class WorkOfMany final : public c10d::Work {
     return std::all_of(works_.begin(), works_.end(), [](auto& work) { return work->isSuccess(); });
   }
   bool wait(Milliseconds timeout) override {
-    for (auto& work : works_) work->wait(timeout);
+    const auto end = Clock::now() + std::min(timeout, kLongestTimeout);
+    for (auto& work : works_) {
+      const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
+      work->wait(timeout == kNoTimeout ? kNoTimeout : std::max(left, Milliseconds{1}));
+    }
     return true;
   }
   void synchronize() override { wait(kNoTimeout); }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
     TORCH_CHECK(!works_.empty(), "meshmem: nothing was coalesced");
-    return works_.back()->getFuture();  // they are done in order
+    const c10::TypePtr tensors = c10::ListType::create(c10::TensorType::get());
+    c10::List<c10::intrusive_ptr<c10::ivalue::Future>> futures(c10::FutureType::create(tensors));
+    std::vector<c10::Device> devices;
+    for (auto& work : works_) {
+      futures.push_back(work->getFuture());
+      const auto& used = futures.get(futures.size() - 1)->devices();
+      devices.insert(devices.end(), used.begin(), used.end());
+    }
+    auto all = c10::make_intrusive<c10::ivalue::Future>(tensors, std::move(devices));
+    c10::collectAll(futures)->addCallback([all, works = works_](c10::ivalue::Future& done) {
+      if (done.hasError()) return all->setError(done.exception_ptr());
+      for (auto& work : works) work->wait();  // the caller's stream waits for those on streams
+      all->markCompleted(works.back()->result());
+    });
+    return all;
   }
 
  private:
   std::vector<Backend::WorkPtr> works_;
 };
 
+Milliseconds usable_timeout(Milliseconds timeout) {
+  TORCH_CHECK_VALUE(timeout > Milliseconds{0}, "timeout: ", timeout.count(), " ms is not positive");
+  return std::min(timeout, kLongestTimeout);
+}
+
 }  // namespace
 
 Backend::Backend(int rank, std::vector<int> pes, double timeout_seconds, const std::string& name,
                  bool has_gpus)
     : c10d::Backend(rank, static_cast<int>(pes.size())),
+      timeout_(usable_timeout(Milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000)))),
       group_(std::make_shared<Group>(rank, std::move(pes), name, has_gpus)),
       streams_(*group_),
       queue_(std::make_shared<Queue>(group_)),
       messages_(std::make_shared<Messages>(group_)),
-      options_(c10::make_intrusive<Options>(
-          "meshmem", Milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000)))) {
+      options_(c10::make_intrusive<Options>("meshmem", timeout_)) {
   options_->group_name = name;
   watch(queue_);
 }
@@ -80,9 +103,16 @@ void Backend::stop() {
   messages_->stop();
 }
 
+void Backend::setTimeout(Milliseconds timeout) {
+  timeout_ = options_->timeout = usable_timeout(timeout);
+}
+
 // A member that is inside the library cannot leave it alone.
 void Backend::abort() {
-  if (queue_->is_idle()) return stop();
+  if (queue_->is_idle()) {
+    messages_->stop();  // a callback may wait for a message
+    return stop();
+  }
   std::fprintf(stderr, "%s: the program aborts the group during an operation; this ends the job\n",
                group_->text().c_str());
   shmem_global_exit(1);
@@ -90,53 +120,62 @@ void Backend::abort() {
 
 Backend::WorkPtr Backend::begun(WorkPtr work) {
   const std::lock_guard lock(begun_);
-  ++n_started_;
-  if (coalesced_) coalesced_->push_back(work);
+  const auto batch = coalesced_.find(std::this_thread::get_id());
+  if (batch != coalesced_.end()) batch->second.push_back(work);
   return work;
+}
+
+bool Backend::is_coalescing() {
+  const std::lock_guard lock(begun_);
+  return coalesced_.contains(std::this_thread::get_id());
 }
 
 Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
   for (const at::Tensor& tensor : tensors)
     TORCH_CHECK_VALUE(tensor.device() == tensors[0].device(), "tensors: one is on ",
                       tensor.device(), ", and another on ", tensors[0].device());
+  ++n_collectives_;
+  call.is_async |= is_coalescing();
   if (tensors.empty() || tensors[0].is_cpu())
     return start_on_host(std::move(call),
                          [tensors, body = std::move(body)](Lane& lane) { body(lane); });
-  queue_->drain();
-  return begun(
-      streams_.run({call.type, call.name, call.is_async || coalesced_, tensors, call.outputs}, body,
-                   [this](std::size_t value) { return greatest_of_all(value); }));
+  run_on_host([](Lane&) {});
+  return begun(streams_.run({call.type, call.name, call.is_async, tensors, call.outputs}, body,
+                            [this](std::size_t value) { return greatest_of_all(value); }));
 }
 
 Backend::WorkPtr Backend::start_on_host(Call call, Body body) {
-  if (call.timeout == c10d::kUnsetTimeout) call.timeout = options_->timeout;
+  if (call.timeout == c10d::kUnsetTimeout) call.timeout = timeout_;
   auto work = c10::make_intrusive<HostWork>(queue_, call.type, call.name, call.timeout,
                                             std::move(call.outputs), std::move(body));
-  queue_->submit(work, !call.is_async && !coalesced_);
+  queue_->submit(work, !call.is_async);
   return begun(work);
+}
+
+void Backend::run_on_host(Body body) {
+  auto work = c10::make_intrusive<HostWork>(queue_, OpType::UNKNOWN, "meshmem:compare",
+                                            timeout_.load(), Tensors{}, std::move(body));
+  queue_->submit(work, true);
+  work->wait();
 }
 
 std::size_t Backend::greatest_of_all(std::size_t value) {
   std::size_t greatest = 0;
-  auto work = c10::make_intrusive<HostWork>(
-      queue_, OpType::UNKNOWN, "meshmem:compare", options_->timeout, Tensors{},
-      [&](Lane& lane) { greatest = lane.meet_and_compare(value); });
-  queue_->submit(work, true);
-  work->wait();
+  run_on_host([&](Lane& lane) { greatest = lane.meet_and_compare(value); });
   return greatest;
 }
 
 void Backend::startCoalescing() {
+  std::vector<WorkPtr> old;  // of a batch that an exception has ended
   const std::lock_guard lock(begun_);
-  coalesced_.emplace();
+  old.swap(coalesced_[std::this_thread::get_id()]);
 }
 
 Backend::WorkPtr Backend::endCoalescing() {
   const std::lock_guard lock(begun_);
-  TORCH_CHECK(coalesced_, "meshmem: endCoalescing without startCoalescing");
-  auto works = std::move(*coalesced_);
-  coalesced_.reset();
-  return c10::make_intrusive<WorkOfMany>(std::move(works));
+  const auto batch = coalesced_.extract(std::this_thread::get_id());
+  TORCH_CHECK(batch, "meshmem: endCoalescing without startCoalescing");
+  return c10::make_intrusive<WorkOfMany>(std::move(batch.mapped()));
 }
 
 Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
@@ -155,7 +194,7 @@ Backend::WorkPtr Backend::send(Tensors& tensors, int peer, int tag) {
   require_peer(peer, "dst");
   if (!tensors[0].is_cpu()) return begun(streams_.send(tensors[0], peer));
   auto work = c10::make_intrusive<MessageWork>(messages_, rank_, OpType::SEND, "meshmem:send", peer,
-                                               tag, tensors[0], options_->timeout);
+                                               tag, tensors[0], timeout_.load());
   messages_->send(work);
   return begun(work);
 }
@@ -165,7 +204,7 @@ Backend::WorkPtr Backend::recv(Tensors& tensors, int peer, int tag) {
   require_peer(peer, "src");
   if (!tensors[0].is_cpu()) return begun(streams_.receive(tensors[0], peer));
   auto work = c10::make_intrusive<MessageWork>(messages_, rank_, OpType::RECV, "meshmem:recv", peer,
-                                               tag, tensors[0], options_->timeout);
+                                               tag, tensors[0], timeout_.load());
   messages_->receive(work);
   return begun(work);
 }
@@ -176,7 +215,7 @@ Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
                     " needs the rank that it comes from");
   auto work =
       c10::make_intrusive<MessageWork>(messages_, rank_, OpType::RECVANYSOURCE, "meshmem:recv",
-                                       kAnyRank, tag, tensors[0], options_->timeout);
+                                       kAnyRank, tag, tensors[0], timeout_.load());
   messages_->receive(work);
   return begun(work);
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The c10d backend: checks what torch.distributed hands over, and makes plans of it for a lane.
-// Invariant: what a caller can do wrong alone raises an exception that names the argument, before
-// anything is sent.
+// Invariant: a wrong argument of one caller raises an exception that names it, before anything is
+// sent.
 #pragma once
+#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
@@ -31,12 +33,12 @@ class Backend final : public c10d::Backend {
 
   const std::string getBackendName() const override { return "meshmem"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
-  void setTimeout(Milliseconds timeout) override { options_->timeout = timeout; }
+  void setTimeout(Milliseconds timeout) override;
   bool supportsCoalescing() const override { return true; }
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
   void setSequenceNumberForGroup() override {}
-  std::uint64_t getSequenceNumberForGroup() override { return n_started_; }
+  std::uint64_t getSequenceNumberForGroup() override { return n_collectives_; }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
@@ -87,21 +89,25 @@ class Backend final : public c10d::Backend {
   // `tensors` are all that the call uses; none: it is of the host.
   WorkPtr start(Call call, const Tensors& tensors, Body body);
   WorkPtr start_on_host(Call call, Body body);
+  // Returns when the host's operations before it and `body` are done.
+  void run_on_host(Body body);
   WorkPtr begun(WorkPtr work);
+  bool is_coalescing();
   void stop();
   std::size_t greatest_of_all(std::size_t value);
   WorkPtr start_exchange(Call call, const Tensors& tensors, Exchange plan);
   WorkPtr all_reduce_each(Call call, const Tensors& tensors, const c10d::ReduceOp& op);
   void require_peer(int peer, const char* argument) const;
 
+  std::atomic<Milliseconds> timeout_;
   std::shared_ptr<Group> group_;
   Streams streams_;
   std::shared_ptr<Queue> queue_;
   std::shared_ptr<Messages> messages_;
   c10::intrusive_ptr<Options> options_;
-  std::mutex begun_;  // of what follows: callbacks start operations too
-  std::optional<std::vector<WorkPtr>> coalesced_;  // since startCoalescing
-  std::uint64_t n_started_ = 0;
+  std::mutex begun_;  // of the batches that threads have started
+  std::map<std::thread::id, std::vector<WorkPtr>> coalesced_;
+  std::atomic<std::uint64_t> n_collectives_{0};
 };
 
 }  // namespace meshmem::pytorch

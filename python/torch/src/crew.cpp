@@ -6,17 +6,40 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
+#include <thread>
 
 namespace meshmem::pytorch {
 namespace {
 
 constexpr std::chrono::seconds kLongestCallback{10};  // after the end of the program
 
-thread_local const Crew* crew_of_thread = nullptr;  // null while it runs callbacks
-std::atomic<int> n_releasing{0};
-std::atomic<bool> has_left_python{false};
+thread_local const Crew* crew_of_thread = nullptr;
+
+// Threads that may need Python's lock.
+struct PythonUsers {
+  std::mutex mutex;
+  std::condition_variable none;
+  int n = 0;
+  bool has_left = false;
+};
+PythonUsers& python_users() {
+  static PythonUsers& instance = *new PythonUsers;  // threads may outlive all others
+  return instance;
+}
+
+void release_or_keep(TensorWorkPtr work) {
+  PythonUsers& users = python_users();
+  {
+    const std::lock_guard lock(users.mutex);
+    if (users.has_left && users.n == 0) return void(work.release());  // for ever
+    ++users.n;
+  }
+  work->complete();
+  work.reset();
+  const std::lock_guard lock(users.mutex);
+  if (--users.n == 0) users.none.notify_all();
+}
 
 }  // namespace
 
@@ -36,11 +59,15 @@ bool TensorWork::has_future() {
   return future_ && !future_->completed();
 }
 
-void TensorWork::call_back() {
-  if (const auto error = exception())
-    future_->setError(error);
-  else
-    future_->markCompleted(outputs_);
+void TensorWork::complete() {
+  drop_inputs();
+  if (has_future()) try {
+      if (const auto error = exception())
+        future_->setError(error);
+      else
+        future_->markCompleted(outputs_);
+    } catch (const c10::Error&) {  // the program has completed it meanwhile
+    }
 }
 
 bool TensorWork::wait_for_other(std::chrono::microseconds time) {
@@ -58,9 +85,12 @@ void Crew::require_no_child() const {
 
 void Crew::require_open() const { TORCH_CHECK(!ends_, group_->text(), ": the group has ended"); }
 
+const Crew* Crew::of_callback() { return crew_of_thread; }
+
 void Crew::wake() {
   if (n_free_ == 0) {
-    threads_.emplace_back([self = shared_from_this()] { self->serve(); });
+    std::thread([self = shared_from_this()] { self->serve(); }).detach();
+    ++n_threads_;
     ++n_free_;
   }
   more_.notify_one();
@@ -68,78 +98,72 @@ void Crew::wake() {
 
 void Crew::serve() {
   crew_of_thread = this;
+  std::unique_lock lock(mutex_);
   for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      more_.wait(lock, [this] { return ends_ || has_work(); });
-      if (!has_work()) return;
+    more_.wait(lock, [this] { return ends_ || has_work() || !done_.empty(); });
+    if (!done_.empty()) {
+      TensorWorkPtr work = std::move(done_.front());
+      done_.pop_front();
+      --n_free_;
+      if (has_work() || !done_.empty()) wake();
+      lock.unlock();
+      call_back(std::move(work));
+      lock.lock();
+      ++n_free_;
+    } else if (has_work()) {
+      lock.unlock();
+      do_some_and_drop(std::unique_lock(running_));
+      lock.lock();
+    } else {
+      break;
     }
-    work_once();
   }
+  --n_free_;
+  --n_threads_;
+  ended_.notify_all();
 }
 
-bool Crew::work_once() {
-  Works finished;
+bool Crew::do_some_and_drop(std::unique_lock<std::mutex> running) {
+  const bool has_done = do_some();
+  running.unlock();
+  drop_finished();
+  return has_done;
+}
+
+bool Crew::hand_over(TensorWorkPtr work) {
+  const bool has_future = work->has_future();
+  if (has_future) {
+    done_.push_back(std::move(work));
+    wake();
+  } else {
+    finished_.push_back(std::move(work));
+  }
+  return has_future;
+}
+
+void Crew::call_back(TensorWorkPtr work) { release_or_keep(std::move(work)); }
+
+void Crew::drop_finished() {
+  std::vector<TensorWorkPtr> finished;
   {
-    const std::lock_guard running(running_);
-    finished = do_some();
-  }
-  const bool has_finished = !finished.empty();
-  release(std::move(finished));
-  return has_finished;
-}
-
-void Crew::release(Works finished) {
-  ++n_releasing;
-  if (has_left_python)
-    new Works(std::move(finished));  // for ever
-  else
-    call_back(std::move(finished));
-  --n_releasing;
-}
-
-void Crew::call_back(Works finished) {
-  for (const auto& work : finished) work->drop_inputs();
-  std::erase_if(finished, [](const auto& work) { return !work->has_future(); });
-  if (finished.empty()) return;
-  const Crew* const crew = std::exchange(crew_of_thread, nullptr);
-  if (crew == this) {
     const std::lock_guard lock(mutex_);
-    --n_free_;
-    if (has_work()) wake();
+    finished.swap(finished_);
   }
-  for (const auto& work : finished) work->call_back();
-  if (crew == this) {
-    const std::lock_guard lock(mutex_);
-    ++n_free_;
-  }
-  crew_of_thread = crew;
+  for (TensorWorkPtr& work : finished) release_or_keep(std::move(work));
 }
 
 void leave_python() {
-  has_left_python = true;
-  const auto end = std::chrono::steady_clock::now() + kLongestCallback;
-  while (n_releasing > 0 && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  PythonUsers& users = python_users();
+  std::unique_lock lock(users.mutex);
+  users.has_left = true;
+  users.none.wait_for(lock, kLongestCallback, [&] { return users.n == 0; });
 }
 
 void Crew::stop_threads() {
-  for (;;) {
-    std::vector<std::thread> threads;
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
-      threads.swap(threads_);
-    }
-    if (threads.empty()) return;
-    more_.notify_all();
-    for (std::thread& thread : threads) {
-      if (thread.get_id() == std::this_thread::get_id())
-        thread.detach();
-      else
-        thread.join();
-    }
-  }
+  std::unique_lock lock(mutex_);
+  ends_ = true;
+  more_.notify_all();
+  if (crew_of_thread != this) ended_.wait(lock, [this] { return n_threads_ == 0; });
 }
 
 }  // namespace meshmem::pytorch

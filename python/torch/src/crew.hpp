@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads that do a group's work on the host while the program does something else.
-// Invariant: no thread holds a lock while it runs callbacks of the program. Another thread takes
-// its place meanwhile, so a callback may wait for more work of the same group.
+// Invariant: only these threads run callbacks of the program, and hold no lock meanwhile. Another
+// one takes the place of a thread that runs a callback, so the callback may wait for more work.
 #pragma once
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
 #include <vector>
@@ -25,12 +25,12 @@ class TensorWork : public c10d::Work {
       : Work(rank, type, name), name_(name), outputs_(std::move(outputs)) {}
   std::vector<at::Tensor> result() override { return outputs_; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
-  bool has_future();
-  // Completes the future, which runs the program's callbacks. Called once, after finish().
-  void call_back();
-  virtual void drop_inputs() {}
+  bool has_future();  // that is not complete
+  // Drops the inputs and completes the future, which runs callbacks. Called once, after finish().
+  void complete();
 
  protected:
+  virtual void drop_inputs() {}
   // Waits until another thread has finished it. False after `time`.
   bool wait_for_other(std::chrono::microseconds time);
 
@@ -40,6 +40,7 @@ class TensorWork : public c10d::Work {
   std::vector<at::Tensor> outputs_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
+using TensorWorkPtr = c10::intrusive_ptr<TensorWork>;
 
 class Crew : public std::enable_shared_from_this<Crew> {
  public:
@@ -48,41 +49,44 @@ class Crew : public std::enable_shared_from_this<Crew> {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   const Group& group() const { return *group_; }
-
- protected:
-  using Works = std::vector<c10::intrusive_ptr<TensorWork>>;
-  virtual bool has_work() const = 0;  // called with mutex_
-  virtual Works do_some() = 0;        // called with running_; returns what is finished
-
-  // Does some work and releases it. False if nothing is finished.
-  bool work_once();
-  // Runs callbacks and drops tensors, which may need Python's lock. Called without a lock.
-  void release(Works finished);
-  void wake();  // called with mutex_: there is work for the threads
-  // Ends the threads when there is no more work. One of them may call it.
-  void stop_threads();
   // A child of fork has none of the threads, and is no PE.
   bool is_in_child() const;
-  void require_open() const;  // called with mutex_; throws if the group has ended
   void require_no_child() const;
+
+ protected:
+  virtual bool has_work() const = 0;  // called with mutex_
+  virtual bool do_some() = 0;         // called with running_; false if there was nothing to do
+  // Runs the callbacks of a work. Called on a thread of the crew, without a lock.
+  virtual void call_back(TensorWorkPtr work);
+
+  bool do_some_and_drop(std::unique_lock<std::mutex> running);
+  // Takes a finished work, called with mutex_. True if it has a future, which a thread completes.
+  bool hand_over(TensorWorkPtr work);
+  // Drops works without a future, which may need Python's lock. Called without a lock.
+  void drop_finished();
+  void wake();  // called with mutex_: there is work for the threads
+  // Ends the threads when there is no more work. On one of them it does not wait for the others.
+  void stop_threads();
+  void require_open() const;         // called with mutex_; throws if the group has ended
+  static const Crew* of_callback();  // whose callback this thread runs, or null
 
   std::shared_ptr<Group> group_;
   std::mutex running_;  // of the thread that does some work
-  std::mutex mutex_;    // of the work, and of what follows
+  std::mutex mutex_;    // of the work, and of all members below
   bool ends_ = false;
 
  private:
   void serve();
-  void call_back(Works finished);
 
   const pid_t process_;
-  std::condition_variable more_;
-  std::vector<std::thread> threads_;
-  int n_free_ = 0;  // threads that run no callbacks
+  std::condition_variable more_, ended_;
+  std::deque<TensorWorkPtr> done_;       // with callbacks that no thread has begun
+  std::vector<TensorWorkPtr> finished_;  // without a future
+  int n_threads_ = 0, n_free_ = 0;       // free: runs no callbacks
 };
 
-// Python ends: from now on threads keep tensors and run no callbacks. A thread that cannot get
-// Python's lock any more would end the process.
+// Python ends: from now on threads keep tensors and run no callbacks, but those that a running
+// callback waits for. A thread that cannot get Python's lock any more would end the process.
 void leave_python();
 
 }  // namespace meshmem::pytorch

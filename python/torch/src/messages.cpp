@@ -24,27 +24,35 @@ MessageWork::MessageWork(std::shared_ptr<Messages> messages, int me, c10d::OpTyp
       tensor_(tensor),
       data_(span_of(tensor)),
       peer_(peer),
+      source_(peer),
       tag_(tag),
       timeout_(timeout) {}
 
 bool MessageWork::wait(Milliseconds timeout) {
-  const Milliseconds longest = timeout == kNoTimeout ? timeout_ : timeout;
+  const Milliseconds longest =
+      timeout == kNoTimeout ? timeout_ : std::min(timeout, kLongestTimeout);
   const auto end = Clock::now() + longest;
   for (int n_idle = 0; !isCompleted();) {
+    messages_->require_no_child();
     n_idle = messages_->progress() ? 0 : n_idle + 1;
     if (n_idle < kPolls) {
       std::this_thread::yield();
       continue;
     }
     wait_for_other(kPollInterval);
-    const Group& group = messages_->group();
-    TORCH_CHECK_WITH(
-        DistBackendError, isCompleted() || Clock::now() < end, group.text(), ": ", name_,
-        peer_ == kAnyRank ? "" : c10::str(" with PE ", group.pe(peer_), " (rank ", peer_, ")"),
-        " was not done in ", longest.count(), " ms");
+    if (!isCompleted() && Clock::now() >= end) std::rethrow_exception(late(longest));
   }
   if (const auto error = exception()) std::rethrow_exception(error);
   return true;
+}
+
+std::exception_ptr MessageWork::late(Milliseconds time) const {
+  const Group& group = messages_->group();
+  const std::string peer =
+      peer_ == kAnyRank ? "" : c10::str(" with PE ", group.pe(peer_), " (rank ", peer_, ")");
+  return std::make_exception_ptr(c10::DistBackendError(
+      {__func__, __FILE__, __LINE__},
+      c10::str(group.text(), ": ", name_, peer, " was not done in ", time.count(), " ms")));
 }
 
 Messages::Messages(std::shared_ptr<Group> group)
@@ -64,7 +72,6 @@ char* Messages::slot(int rank, std::uint64_t chunk) const {
 
 void Messages::send(const MessageWorkPtr& work) {
   require_no_child();
-  Works finished;
   {
     const std::lock_guard lock(mutex_);
     require_open();
@@ -73,22 +80,19 @@ void Messages::send(const MessageWorkPtr& work) {
     while (send_chunk(work->peer_)) {
     }
     if (has_work()) wake();
-    finished.swap(finished_);
   }
-  release(std::move(finished));
+  drop_finished();
 }
 
 void Messages::receive(const MessageWorkPtr& work) {
   require_no_child();
-  Works finished;
   {
     const std::lock_guard lock(mutex_);
     require_open();
     find_message(work);
     if (has_work()) wake();
-    finished.swap(finished_);
   }
-  release(std::move(finished));
+  drop_finished();
 }
 
 void Messages::find_message(const MessageWorkPtr& work) {
@@ -107,37 +111,46 @@ void Messages::find_message(const MessageWorkPtr& work) {
 }
 
 bool Messages::progress() {
-  Works finished;
-  const bool has_moved = move_chunks(finished);
-  release(std::move(finished));
+  const bool has_moved = move_chunks();
+  drop_finished();
   return has_moved;
 }
 
-Crew::Works Messages::do_some() {
-  Works finished;
-  n_idle_ = move_chunks(finished) ? 0 : n_idle_ + 1;
-  if (n_idle_ > kPolls)
+bool Messages::do_some() {
+  n_idle_ = move_chunks() ? 0 : n_idle_ + 1;
+  if (n_idle_ > kPolls) {
+    fail_late_receivers();
     std::this_thread::sleep_for(kPollInterval);
-  else if (n_idle_ > 0)
+  } else if (n_idle_ > 0) {
     std::this_thread::yield();
-  return finished;
+  }
+  return n_idle_ == 0;
 }
 
-bool Messages::move_chunks(Works& finished) {
+void Messages::fail_late_receivers() {
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  std::erase_if(receivers_, [&](const MessageWorkPtr& work) {
+    const bool is_late = now - work->begun_ > work->timeout_ && work->has_future();
+    if (is_late) finish(work, work->late(work->timeout_));
+    return is_late;
+  });
+}
+
+bool Messages::move_chunks() {
   const std::lock_guard lock(mutex_);
   bool has_moved = false;
   for (int rank = 0; rank < group_->n(); ++rank) {
     while (send_chunk(rank)) has_moved = true;
     while (take_chunk(rank)) has_moved = true;
   }
-  finished.swap(finished_);
   return has_moved;
 }
 
 void Messages::finish(const MessageWorkPtr& work, const std::exception_ptr& error) {
   --n_pending_;
   work->finish(error);
-  finished_.push_back(work);
+  hand_over(work);
 }
 
 // The slot is the one that the receiver has for this PE.
@@ -202,7 +215,7 @@ std::shared_ptr<Messages::Arriving> Messages::begin_message(int rank, const Chun
 // It is whole and has a receiver, whose tensor may be of another size.
 void Messages::deliver(Arriving& message) {
   MessageWork& work = *message.receiver;
-  work.peer_ = message.from;
+  work.source_ = message.from;
   std::exception_ptr error;
   if (work.data_.bytes != message.bytes) {
     error = std::make_exception_ptr(std::invalid_argument(
@@ -232,7 +245,6 @@ bool Messages::has_receiver_for(int from) const {
 
 void Messages::stop() {
   if (is_in_child()) return;
-  Works left;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -245,10 +257,9 @@ void Messages::stop() {
     }
     for (const MessageWorkPtr& work : receivers_) finish(work, error);
     receivers_.clear();
-    left.swap(finished_);
   }
   stop_threads();
-  release(std::move(left));
+  drop_finished();
 }
 
 }  // namespace meshmem::pytorch

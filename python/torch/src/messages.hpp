@@ -3,8 +3,9 @@
 // Messages between two members (send, recv) for tensors of the processor. Each member has an inbox
 // with two slots for each other member. A message travels in chunks, each of which fills a slot.
 // Invariant: chunks from a member arrive and are taken in order. The sender fills a slot only after
-// the receiver has said that it has taken what was there.
+// the receiver has said that it has taken the chunk that was there.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -23,24 +24,28 @@ class MessageWork final : public TensorWork {
   MessageWork(std::shared_ptr<Messages> messages, int me, c10d::OpType type, const char* name,
               int peer, int tag, const at::Tensor& tensor, Milliseconds timeout);
   bool wait(Milliseconds timeout = kNoTimeout) override;
-  int sourceRank() const override { return peer_; }
+  int sourceRank() const override { return source_; }
 
  private:
   friend class Messages;
+  std::exception_ptr late(Milliseconds time) const;
+
   std::shared_ptr<Messages> messages_;
   at::Tensor tensor_;
   Span data_;
   std::size_t n_moved_ = 0;
-  int peer_;
-  int tag_;
-  Milliseconds timeout_;
+  const int peer_;
+  std::atomic<int> source_;  // of a message from any member: known when it is there
+  const int tag_;
+  const Milliseconds timeout_;
+  const Clock::time_point begun_ = Clock::now();
 };
 using MessageWorkPtr = c10::intrusive_ptr<MessageWork>;
 
 class Messages final : public Crew {
  public:
   explicit Messages(std::shared_ptr<Group> group);
-  void stop();  // fails what is not done
+  void stop();  // fails messages that are not done
 
   void send(const MessageWorkPtr& work);
   void receive(const MessageWorkPtr& work);
@@ -83,9 +88,11 @@ class Messages final : public Crew {
   MessageWorkPtr find_receiver(int from, int tag);
   bool has_receiver_for(int from) const;
   void finish(const MessageWorkPtr& work, const std::exception_ptr& error);
-  bool move_chunks(Works& finished);
+  bool move_chunks();
+  // Fails receivers that have a future and get no message within their timeout.
+  void fail_late_receivers();
   bool has_work() const override { return n_pending_ > 0; }
-  Works do_some() override;
+  bool do_some() override;
 
   char* area_;
   std::size_t slot_bytes_;
@@ -94,7 +101,6 @@ class Messages final : public Crew {
   std::deque<MessageWorkPtr> receivers_;              // that no message was found for yet
   std::deque<std::shared_ptr<Arriving>> unexpected_;  // without a receiver
   std::size_t n_pending_ = 0;
-  Works finished_;  // to be released
 };
 
 }  // namespace meshmem::pytorch

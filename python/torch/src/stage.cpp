@@ -19,6 +19,8 @@ constexpr int kHostParts = 64, kDeviceParts = 16;
 // still read them.
 constexpr std::size_t kResting = 8;
 
+std::mutex takes;  // of the words for agreements
+
 }  // namespace
 
 void Stages::open(std::size_t part_bytes, int count, long hints) {
@@ -30,16 +32,22 @@ void Stages::open(std::size_t part_bytes, int count, long hints) {
   }
 }
 
-int Stages::take(shmem_team_t team, std::uint64_t* words) {
+std::uint64_t Stages::free_parts(bool also_resting) {
   const std::lock_guard lock(mutex_);
+  const std::size_t n_resting = also_resting || free_.size() <= kResting ? 0 : kResting;
+  std::uint64_t parts = 0;
+  for (std::size_t i = 0; i < free_.size() - n_resting; ++i) parts |= std::uint64_t{1} << free_[i];
+  return parts;
+}
+
+int Stages::take(shmem_team_t team, std::uint64_t* words) {
+  const std::lock_guard taking(takes);
   for (const bool is_last_try : {false, true}) {
-    const std::size_t n =
-        is_last_try || free_.size() <= kResting ? free_.size() : free_.size() - kResting;
-    words[0] = 0;
-    for (std::size_t i = 0; i < n; ++i) words[0] |= std::uint64_t{1} << free_[i];
+    words[0] = free_parts(is_last_try);
     shmem_uint64_and_reduce(team, &words[1], &words[0], 1);
     if (words[1] == 0) continue;
     const int part = std::countr_zero(words[1]);
+    const std::lock_guard lock(mutex_);
     free_.erase(std::find(free_.begin(), free_.end(), part));
     return part;
   }

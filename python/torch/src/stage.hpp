@@ -29,10 +29,12 @@ class Stages {
   std::size_t part_bytes() const { return part_bytes_; }
 
  private:
-  std::mutex mutex_;
+  std::uint64_t free_parts(bool also_resting);
+
+  std::mutex mutex_;  // of the free parts
   char* memory_ = nullptr;
   std::size_t part_bytes_ = 0;
-  std::deque<int> free_;  // those that were given back first are first
+  std::deque<int> free_;  // parts that were given back first are first
 };
 
 struct Memory {

@@ -90,7 +90,16 @@ void receive_on_stream(const Group& group, const Span& data, int peer, shmemx_st
 
 // ---- Streams
 
+void Streams::use(c10::Device device) {
+  require_stage(group_, device);
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK_VALUE(!device_ || *device_ == device, "tensor: on ", device,
+                    ", but the group has used ", device_->str());
+  device_ = device;
+}
+
 c10::Stream Streams::own_stream(c10::Device device, int peer, bool is_send) {
+  const std::lock_guard lock(mutex_);
   const auto key = std::make_pair(peer, is_send);
   const auto found = streams_.find(key);
   if (found != streams_.end()) return found->second;
@@ -122,10 +131,7 @@ std::shared_ptr<c10::Event> Streams::end_operation(c10::Stream stream) {
 c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
                                             StreamLane::Compare compare) {
   const c10::Device device = call.tensors.at(0).device();
-  require_stage(group_, device);
-  TORCH_CHECK_VALUE(!device_ || *device_ == device, "tensor: on ", device,
-                    ", but the group has used ", device_ ? device_->str() : "");
-  device_ = device;
+  use(device);
   const c10::Stream caller = guard_of(device).getStream(device);
   const c10::Stream stream = call.is_async ? own_stream(device, kNoPeer, false) : caller;
   if (stream != caller) wait_for(caller, stream);
@@ -145,8 +151,7 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
 }
 
 c10::Stream Streams::begin_message(const at::Tensor& tensor, int peer, bool is_send) {
-  require_stage(group_, tensor.device());
-  device_ = tensor.device();
+  use(tensor.device());
   const c10::Stream caller = guard_of(tensor.device()).getStream(tensor.device());
   const c10::Stream stream = own_stream(tensor.device(), peer, is_send);
   wait_for(caller, stream);
@@ -169,8 +174,12 @@ c10::intrusive_ptr<c10d::Work> Streams::receive(const at::Tensor& tensor, int pe
 }
 
 void Streams::synchronize_caller() const {
-  if (!device_) return;
-  const c10::Stream caller = guard_of(*device_).getStream(*device_);
+  const auto device = [this] {
+    const std::lock_guard lock(mutex_);
+    return device_;
+  }();
+  if (!device) return;
+  const c10::Stream caller = guard_of(*device).getStream(*device);
   if (!is_captured(caller)) caller.synchronize();
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
@@ -70,12 +71,14 @@ class Streams {
   void synchronize_caller() const;
 
  private:
+  void use(c10::Device device);  // ValueError if the group has used another one
   c10::Stream own_stream(c10::Device device, int peer, bool is_send);
   c10::Stream begin_message(const at::Tensor& tensor, int peer, bool is_send);
   void keep_order(c10::Stream stream);
   std::shared_ptr<c10::Event> end_operation(c10::Stream stream);
 
   Group& group_;
+  mutable std::mutex mutex_;  // of the next two: callbacks send messages too
   std::optional<c10::Device> device_;
   std::map<std::pair<int, bool>, c10::Stream> streams_;  // by peer and direction
   std::size_t n_buffers_ = 0;

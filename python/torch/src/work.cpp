@@ -6,9 +6,13 @@
 // job.
 #include "work.hpp"
 
+#include <c10/core/InferenceMode.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <future>
+#include <iterator>
 #include <string>
 
 namespace meshmem::pytorch {
@@ -71,6 +75,7 @@ HostWork::HostWork(std::shared_ptr<Queue> queue, c10d::OpType type, const char* 
       body_(std::move(body)) {}
 
 void HostWork::run(Lane& lane) {
+  const c10::InferenceMode may_write_any_tensor;
   std::exception_ptr error;
   try {
     body_(lane);
@@ -81,85 +86,118 @@ void HostWork::run(Lane& lane) {
 }
 
 bool HostWork::wait(Milliseconds timeout) {
-  const Milliseconds longest = timeout == kNoTimeout ? timeout_ : timeout;
-  TORCH_CHECK_WITH(DistBackendError, queue_->help(*this, longest), queue_->group().text(), ": ",
-                   name_, " was not done in ", longest.count(), " ms");
+  timeout = std::min(timeout, kLongestTimeout);
+  if (timeout == kNoTimeout)
+    queue_->help(*this);  // the watchdog has its time
+  else
+    TORCH_CHECK_WITH(DistBackendError, wait_for_other(timeout), queue_->group().text(), ": ", name_,
+                     " was not done in ", timeout.count(), " ms");
   if (const auto error = exception()) std::rethrow_exception(error);
   return true;
 }
 
+thread_local Queue::Level* Queue::level_of_thread_ = nullptr;
+
 void Queue::stop() {
   if (is_in_child()) return;
   stop_threads();
-  drain();  // another thread may run an operation that it waits for
+  while (do_some_and_drop(std::unique_lock(running_))) {  // another thread may have submitted it
+  }
 }
 
 void Queue::submit(const c10::intrusive_ptr<HostWork>& work, bool now) {
   require_no_child();
+  const Crew* const crew = of_callback();
+  TORCH_CHECK(
+      !crew || crew == this || &crew->group() != &group(), group_->text(),
+      ": a callback of a message may start no collective of its group; wait for the message "
+      "and start the collective then");
   {
     const std::lock_guard lock(mutex_);
     require_open();
-    waiting_.push_back(work);
+    work->submitted_ = Clock::now();
     if (!now) wake();
+    Level& level = crew == this && level_of_thread_ ? *level_of_thread_ : levels_.front();
+    level.push_back(work);
   }
-  if (now) help(*work, kNoTimeout);
+  if (now) help(*work);
 }
 
-Crew::Works Queue::do_some() {
+bool Queue::do_some() {
   c10::intrusive_ptr<HostWork> work;
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.empty()) return {};
-    work = std::move(waiting_.front());
-    waiting_.pop_front();
+    Level& level = levels_.back();
+    if (level.empty()) return false;
+    work = std::move(level.front());
+    level.pop_front();
     running_name_ = work->name_;
-    running_since_ = Clock::now();
+    since_ = Clock::now();
     running_timeout_ = work->timeout_;
+    std::uint64_t& n_started = group_->control().n_started;
+    std::atomic_ref(n_started).store(n_started + 1, std::memory_order_relaxed);
   }
-  ++group_->control().n_started;
   work->run(lane_);
   const std::lock_guard lock(mutex_);
   running_name_ = nullptr;
-  return {work};
+  since_ = Clock::now();
+  if (hand_over(work)) levels_.emplace_back();
+  return true;
 }
 
-bool Queue::try_help(HostWork& work) {
-  Works finished;
+// The work's level is the last one, since that is empty until the callbacks run.
+void Queue::call_back(TensorWorkPtr work) {
+  std::list<Level>::iterator level;
   {
-    const std::unique_lock running(running_, std::try_to_lock);
-    if (!running) return false;
-    if (!work.isCompleted()) finished = do_some();
+    const std::lock_guard lock(mutex_);
+    level = std::prev(levels_.end());
   }
-  release(std::move(finished));
-  return true;
+  level_of_thread_ = &*level;
+  Crew::call_back(std::move(work));
+  level_of_thread_ = nullptr;
+  const std::lock_guard lock(mutex_);
+  Level& before = *std::prev(level);
+  before.insert(before.begin(), level->begin(), level->end());
+  levels_.erase(level);
 }
 
-bool Queue::help(HostWork& work, Milliseconds timeout) {
-  const auto end = Clock::now() + timeout;
+void Queue::help(HostWork& work) {
   while (!work.isCompleted()) {
+    require_no_child();
+    std::unique_lock running(running_, std::try_to_lock);
+    if (running && work.isCompleted()) return;
     // The other thread may leave this operation to this thread.
-    if (!try_help(work) && !work.wait_for_other(kNap) && timeout != kNoTimeout &&
-        Clock::now() > end)
-      return false;
+    if (!running || !do_some_and_drop(std::move(running))) work.wait_for_other(kNap);
   }
-  return true;
 }
 
-void Queue::drain() {
-  while (work_once()) {
-  }
+const HostWork* Queue::held_up() const {
+  for (auto level = levels_.begin(); level != std::prev(levels_.end()); ++level)
+    if (!level->empty()) return level->front().get();
+  return nullptr;
 }
 
 bool Queue::is_idle() {
   const std::lock_guard lock(mutex_);
-  return waiting_.empty() && !running_name_;
+  return !running_name_ && !has_work() && !held_up();
 }
 
 void Queue::check_time() {
   const std::lock_guard lock(mutex_);
-  if (!running_name_) return;
-  const auto waited = std::chrono::duration_cast<Milliseconds>(Clock::now() - running_since_);
-  if (waited > running_timeout_) end_job(running_name_, waited);
+  const auto now = Clock::now();
+  if (running_name_) {
+    const auto waited = std::chrono::duration_cast<Milliseconds>(now - since_);
+    if (waited > running_timeout_) end_job(running_name_, waited);
+  } else if (const HostWork* work = held_up()) {
+    const auto waited = now - std::max(since_, work->submitted_);
+    if (waited <= work->timeout_) return;
+    std::fprintf(stderr,
+                 "%s: %s has waited %.1f s for a callback of an earlier operation; this ends the "
+                 "job\n",
+                 group_->text().c_str(), work->name_,
+                 std::chrono::duration<double>(waited).count());
+    shmem_global_exit(1);
+  }
 }
 
 void Queue::end_job(const char* name, Milliseconds waited) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations on tensors of the processor: a queue for each group, which runs them in order.
+// Operations that a callback submits come directly behind the callback's own operation, so all
+// members have one order, whatever their threads' timing is.
 // Invariant: one thread at a time runs operations of a queue. It is a thread of the queue, or a
 // thread that waits for one of them.
 #pragma once
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -18,6 +21,8 @@ namespace meshmem::pytorch {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
+constexpr Milliseconds kLongestTimeout = std::chrono::hours{24 * 365};
+
 class Queue;
 
 // A collective. `body` moves the data.
@@ -27,14 +32,15 @@ class HostWork final : public TensorWork {
   HostWork(std::shared_ptr<Queue> queue, c10d::OpType type, const char* name, Milliseconds timeout,
            std::vector<at::Tensor> outputs, Body body);
   bool wait(Milliseconds timeout = kNoTimeout) override;
-  void drop_inputs() override { body_ = nullptr; }
 
  private:
   friend class Queue;
+  void drop_inputs() override { body_ = nullptr; }
   void run(Lane& lane);
 
   std::shared_ptr<Queue> queue_;
   Milliseconds timeout_;
+  Clock::time_point submitted_;
   Body body_;
 };
 
@@ -45,26 +51,28 @@ class Queue final : public Crew {
   void stop();
   // Appends an operation. Returns when it is done if `now`, else at once.
   void submit(const c10::intrusive_ptr<HostWork>& work, bool now);
-  // Runs operations until this one is done, or waits while another thread does. False after
-  // `timeout` (0: never).
-  bool help(HostWork& work, Milliseconds timeout);
-  // Runs all that was submitted.
-  void drain();
+  // Runs operations until this one is done, or waits while another thread does.
+  void help(HostWork& work);
   bool is_idle();
-  // Ends the job with a line if an operation has taken longer than its timeout. Called by the
-  // watchdog.
+  // Ends the job with a line if an operation has taken longer than its timeout, or has waited
+  // longer for a callback. Called by the watchdog.
   void check_time();
 
  private:
-  bool has_work() const override { return !waiting_.empty(); }
-  Works do_some() override;
-  bool try_help(HostWork& work);  // false while another thread runs the queue
+  using Level = std::deque<c10::intrusive_ptr<HostWork>>;
+  bool has_work() const override { return !levels_.back().empty(); }
+  bool do_some() override;
+  void call_back(TensorWorkPtr work) override;
+  const HostWork* held_up() const;  // the first operation that waits for a callback, or null
   [[noreturn]] void end_job(const char* name, Milliseconds waited);
 
   HostLane lane_;
-  std::deque<c10::intrusive_ptr<HostWork>> waiting_;
-  const char* running_name_ = nullptr;  // null: nothing runs
-  Clock::time_point running_since_;
+  // Operations that wait: first the program's, then a level for each operation whose callbacks are
+  // not through, of the operations that these submit. Only the last level's may run.
+  std::list<Level> levels_{1};
+  static thread_local Level* level_of_thread_;  // of the callback that it runs, or null
+  const char* running_name_ = nullptr;          // null: nothing runs
+  Clock::time_point since_;                     // the last operation has begun or ended
   Milliseconds running_timeout_{0};
 };
 

@@ -48,14 +48,23 @@ def two_ranks():
         dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()
         loader = DataLoader(TensorDataset(torch.arange(20)), 4, num_workers=1)
         n_loaded = sum(len(batch) for batch, in loader)
+        received = torch.zeros(1)
+        work = dist.irecv(received, 1 - dist.get_rank())
         child = os.fork()
         if child == 0:
-            try:
-                all_reduce()
-            except RuntimeError as error:
-                sys.exit("a child of fork is no rank" not in str(error))
-            sys.exit(2)
-        say("children", n_loaded, os.waitpid(child, 0)[1], all_reduce())
+            for use in (all_reduce, work.wait):
+                try:
+                    use()
+                    os._exit(2)
+                except RuntimeError as error:
+                    if "a child of fork is no rank" not in str(error):
+                        os._exit(1)
+            os._exit(0)
+        ended = os.waitpid(child, 0)[1]
+        dist.barrier()
+        dist.send(torch.ones(1), 1 - dist.get_rank())
+        work.wait()
+        say("children", n_loaded, ended, all_reduce(), int(received))
 
         for _ in range(10):
             dist.all_reduce(torch.ones(1000), async_op=True)
@@ -83,7 +92,7 @@ def test_init_of_meshmem_before_and_after(two_ranks):
 
 def test_children_of_fork(two_ranks):
     """Workers that load data are no problem. A child that uses the group gets an exception."""
-    assert_said(two_ranks, "children 20 0 2")
+    assert_said(two_ranks, "children 20 0 2 1")
 
 
 def test_a_group_may_end_with_work_that_nobody_waits_for(two_ranks):
@@ -100,7 +109,10 @@ def test_torchrun(tmp_path):
         for _ in range(20):
             dist.all_reduce(torch.ones(1_000_000), async_op=True)
         work = dist.all_reduce(torch.ones(3), async_op=True)
-        work.get_future().then(lambda _: time.sleep(0.5))
+        def again(_):
+            time.sleep(0.5)
+            dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()
+        work.get_future().then(again)
     """))
     result = run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", 2,
                   "--master-port", 0, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0",
@@ -166,6 +178,28 @@ def test_a_rank_that_hangs_is_named(hanging):
     assert_ends(hanging, r"PE 1 \(rank 1\)")
 
 
+def test_a_callback_that_waits_for_the_program_ends_the_job():
+    result = job(2, """
+        import threading
+        dist.init_process_group("meshmem")
+        group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+        store = dist.distributed_c10d._get_default_store()
+        if dist.get_rank() == 1:
+            store.get("begun")
+            dist.all_reduce(torch.ones(1), group=group)
+            time.sleep(60)
+        lock = threading.Lock()
+        with lock:
+            work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
+            work.get_future().then(lambda _: lock.acquire())
+            store.set("begun", "yes")
+            dist.barrier(group=group)
+    """)
+    assert result.returncode, result
+    assert re.search(r"\): meshmem:barrier has waited \d\.\d s for a callback of an earlier "
+                     "operation; this ends the job", result.stderr), result
+
+
 def test_a_rank_that_does_not_answer_ends_the_job():
     result = job(2, """
         dist.init_process_group("meshmem")
@@ -190,13 +224,22 @@ def test_no_torch():
 def alone():
     """A process that asks for the package late, and as other versions of PyTorch."""
     return run([sys.executable, "-c", textwrap.dedent("""
-        import sys, torch
+        import ctypes, os, pathlib, shutil, sys, tempfile, torch
         print("meshmem" in sys.modules, torch.distributed.Backend.MESHMEM)
         for torch.__version__ in ("2.3.0", "2.99.0"):
             try:
                 import meshmem.torch
             except ImportError as error:
                 print(error)
+        sys.argv, sys.orig_argv = ["-m"], [sys.executable, "-u", "-m", "meshmem.torch"]
+        from meshmem.torch import _compiled
+        library = _compiled.loaded_library("libstdc++")
+        copy = pathlib.Path(tempfile.mkdtemp()) / "my libraries/libcopy.so.1"
+        copy.parent.mkdir()
+        shutil.copy(library, copy)
+        ctypes.CDLL(str(copy), os.RTLD_LOCAL)
+        print(_compiled.loaded_library("libcopy") == copy)
+        shutil.rmtree(copy.parents[1])
     """)])
 
 
@@ -205,10 +248,15 @@ def test_nothing_is_loaded_until_it_is_asked_for(alone):
 
 
 def test_another_torch(alone):
-    assert alone.stdout.splitlines()[1:] == [
+    assert alone.stdout.splitlines()[1:3] == [
         "meshmem.torch: torch 2.3.0 is too old; install 2.11 or later",
         "meshmem.torch: nothing is compiled for torch 2.99.0 and this meshmem; run "
         "`python3 -m meshmem.torch` once"], alone
+
+
+def test_the_command_that_compiles(alone):
+    """It may have options of Python, and find the library in a path with spaces."""
+    assert alone.returncode == 0 and alone.stdout.splitlines()[3:] == ["True"], alone
 
 
 def test_the_example(tmp_path):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every collective with every dtype, compared with what one process computes."""
+import threading
+import time
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -212,6 +215,38 @@ def test_an_asynchronous_operation_does_not_wait_for_others(me, n):
     work.wait()
     dist.barrier()
     assert tensor.tolist() == [n] * 3
+
+
+def test_under_inference_mode(me, n):
+    """Whichever thread runs the operation."""
+    with torch.inference_mode():
+        tensor = torch.ones(4, dtype=torch.bfloat16)
+        work = dist.all_reduce(tensor, async_op=True)
+        time.sleep(0.1)
+        work.wait()
+    assert tensor.tolist() == [n] * 4
+
+
+def test_sequence_numbers_count_collectives(me, n):
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    before = backend._get_sequence_number_for_group()
+    if n > 1 and me == 0:
+        dist.send(torch.ones(1), 1)
+    elif me == 1:
+        dist.recv(torch.ones(1), 0)
+    assert backend._get_sequence_number_for_group() == before
+    dist.barrier()
+    assert backend._get_sequence_number_for_group() == before + 1
+
+
+def test_a_batch_belongs_to_its_thread(me, n):
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    backend._start_coalescing()
+    other = threading.Thread(target=dist.all_reduce, args=(torch.ones(3),))
+    other.start()
+    other.join()
+    with pytest.raises(RuntimeError, match="nothing was coalesced"):
+        backend._end_coalescing().get_future()
 
 
 def test_barrier_and_objects(me, n):

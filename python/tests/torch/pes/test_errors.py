@@ -2,6 +2,7 @@
 """Mistakes raise exceptions that name the argument, and send nothing: the next operation works."""
 import datetime
 import re
+import time
 
 import pytest
 import torch
@@ -68,6 +69,48 @@ def test_a_wait_has_a_timeout(me, n):
     elif me == 1:
         store.get("waited")
         dist.send(tensor, 0)
+
+
+def test_a_wait_for_a_collective_has_a_timeout(me, n):
+    if n == 1:
+        return
+    store = dist.distributed_c10d._get_default_store()
+    if me:
+        store.get("waited for all_reduce")
+    work = dist.all_reduce(torch.zeros(2), async_op=True)
+    if me == 0:
+        with pytest.raises(dist.DistBackendError, match="all_reduce was not done in 50 ms"):
+            work.wait(datetime.timedelta(milliseconds=50))
+        store.set("waited for all_reduce", "yes")
+    work.wait()
+
+
+def test_a_future_of_a_message_has_a_timeout(me, n):
+    group = dist.new_group(timeout=datetime.timedelta(milliseconds=300))
+    if me == 0 and n > 1:
+        future = dist.irecv(torch.zeros(2), 1, group=group).get_future()
+        with pytest.raises(RuntimeError, match=r"recv with PE 1 \(rank 1\) was not done in 300 ms"):
+            future.wait()
+    dist.barrier()
+    dist.destroy_process_group(group)
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_timeout_is_positive(seconds, n):
+    with pytest.raises(ValueError, match="^timeout: "):
+        dist.new_group(timeout=datetime.timedelta(seconds=seconds))
+
+
+def test_a_long_timeout(me, n):
+    """More nanoseconds than a signed integer of 64 bits has."""
+    longest = datetime.timedelta(days=200_000)
+    group = dist.new_group(timeout=longest)
+    if me == 0 and n > 1:
+        dist.irecv(torch.ones(3), 1, group=group).wait(longest)
+    elif me == 1:
+        time.sleep(0.1)
+        dist.send(torch.ones(3), 0, group=group)
+    dist.destroy_process_group(group)
 
 
 def test_options_are_refused(n):

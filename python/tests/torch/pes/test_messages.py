@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """send, recv and batches of them."""
+import time
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -30,6 +32,22 @@ def test_both_send_first(me, n):
         work.wait()
     for rank, tensor in received.items():
         assert same(tensor, values(size, torch.float32, rank, me))
+
+
+def test_the_future_of_a_batch(me, n):
+    """The batch is done when all of it is, though its last message is done at once."""
+    if n == 1 or me > 1:
+        return
+    tensor = torch.zeros(1)
+    if me == 0:
+        dist.recv(tensor, 1)
+        time.sleep(0.1)
+        dist.send(torch.ones(1), 1)
+        return
+    work, = dist.batch_isend_irecv([dist.P2POp(dist.irecv, tensor, 0),
+                                    dist.P2POp(dist.isend, torch.ones(1), 0)])
+    work.get_future().wait()
+    assert tensor[0] == 1
 
 
 @pytest.mark.parametrize("size", [3, 500_000])

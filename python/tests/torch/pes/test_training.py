@@ -75,7 +75,7 @@ def test_ddp_with_a_hook(me, n):
 def test_power_sgd(me, n):
     """Its callbacks start reductions and wait for them."""
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
-    model = nn.parallel.DistributedDataParallel(transformer())
+    model = nn.parallel.DistributedDataParallel(transformer(), bucket_cap_mb=0.01)
     state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2,
                                         min_compression_rate=0.5)
     model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
