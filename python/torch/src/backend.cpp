@@ -139,7 +139,7 @@ Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
   if (tensors.empty() || tensors[0].is_cpu())
     return start_on_host(std::move(call),
                          [tensors, body = std::move(body)](Lane& lane) { body(lane); });
-  run_on_host([](Lane&) {});
+  if (!queue_->is_idle()) run_on_host([](Lane&) {});  // returns behind the earlier operations
   return begun(streams_.run({call.type, call.name, call.is_async, tensors, call.outputs}, body,
                             [this](std::size_t value) { return greatest_of_all(value); }));
 }
