@@ -32,6 +32,32 @@ int main() {
   return 0;
 }
 
+//// docs/gpu.md: shmemx_team_take_any_memory
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+
+#include <vector>
+
+int main() {
+  shmem_init();
+  const size_t n = 5000;
+  std::vector<float> numbers(n);
+  for (size_t i = 0; i < n; ++i) numbers[i] = static_cast<float>(i);
+  const float* const values = numbers.data();
+  const shmem_team_t team = SHMEM_TEAM_WORLD;
+  hipStream_t stream;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+  // @statements
+  std::vector<float> found(n);
+  if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  if (hipMemcpy(found.data(), data, n * sizeof(float), hipMemcpyDeviceToHost) != hipSuccess)
+    return 1;
+  for (size_t i = 0; i < n; ++i)
+    if (found[i] != numbers[i] * static_cast<float>(shmem_n_pes())) return 1;
+  shmem_finalize();
+  return 0;
+}
+
 //// docs/gpu.md: shmemx_put_packets_block
 #include <hip/hip_runtime.h>
 #include <shmemx.h>
