@@ -67,9 +67,9 @@ class KernelExpression {
   const Tokens& tokens_;
 };
 
-// Returns the >>> that ends the shape of a launch; arguments in parentheses follow it. kNone if
-// there is none. With `skips_templates`, a name and < begin template arguments, so a comparison may
-// hide the >>>.
+// Returns the >>> that ends the shape of a launch, before its arguments in parentheses, or kNone if
+// it is missing. With `skips_templates`, a name and < are taken for the beginning of template
+// arguments, so a comparison may hide the >>>.
 std::size_t find_end_of_shape(const Tokens& tokens, std::size_t first, bool skips_templates) {
   for (std::size_t at = first; at < tokens.size(); ++at) {
     if (tokens.is(at, ";") || tokens.is_closer(at) || tokens.is_adjacent_run(at, "<<<"))

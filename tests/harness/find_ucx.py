@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds a UCX that is newer than the system's, or downloads PyPI's wheel of it.
 
-    find_ucx.py FOLDER    prints the folder of UCX's libraries; or says why there is none, and exits
-                          with 77 (skipped)
+    find_ucx.py FOLDER    prints the folder of UCX's libraries. If it finds none, it says why and
+                          exits with 77 (skipped)
 
 If MESHMEM_TEST_UCX is set, it names the folder. Otherwise the script looks among Python's packages,
 then in FOLDER, and then lets pip download the wheel to FOLDER. Invariant: nothing outside FOLDER is

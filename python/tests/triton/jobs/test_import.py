@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an import says where Triton is missing, too old or new, a kernel that waits in vain, and a
-context for PEs that do not reach each other."""
+"""Errors: an import without Triton, or with one that is too old or too new; a kernel that waits
+longer than MESHMEM_TIMEOUT; and a context for PEs that do not reach each other."""
 import os
 import subprocess
 import sys
