@@ -136,6 +136,7 @@ void JobConnection::share_statics(const StaticData& statics) {
   move_to_shared_memory(statics, memory_.arena().file(), memory_.layout().statics(memory_.index()),
                         mine);
   mine = reinterpret_cast<std::byte*>(statics.begin);
+  memory_.share_own_statics(mine);
   statics_ = {statics.begin, statics.bytes(), statics_of_pe_.data()};
 }
 

@@ -103,6 +103,7 @@ std::byte* NodeMemory::base_of(int index, RemoteSegment segment) const {
     case RemoteSegment::heap:
       return arena_->base() + layout_.heap(index);
     case RemoteSegment::statics:
+      if (index == index_ && own_statics_) return own_statics_;
       return arena_->base() + layout_.statics(index);
     case RemoteSegment::control:
     case RemoteSegment::device:  // which is not in the arena

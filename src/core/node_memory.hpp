@@ -53,7 +53,10 @@ class NodeMemory {
   // Stores this PE's wire address in the arena. The node's first PE publishes it.
   void tell_wire_address(const std::string& address);
 
+  // Once this PE's static data is shared, its base is the program's address: with one address for
+  // each place, ThreadSanitizer sees which stores of the progress thread a wait has seen.
   std::byte* base_of(int index, RemoteSegment segment) const;
+  void share_own_statics(std::byte* begin) { own_statics_ = begin; }
   TeamArea* team_area(int pe, int slot) const;
   ActiveSetList* active_sets() const;                         // of the first PE
   static std::size_t place_of_active_set(std::size_t place);  // in the control segment
@@ -69,6 +72,7 @@ class NodeMemory {
   ArenaLayout layout_;
   std::vector<int> pes_;
   int index_ = 0;
+  std::byte* own_statics_ = nullptr;
   std::uint64_t meetings_ = 0;
 };
 
