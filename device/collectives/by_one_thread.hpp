@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions and scans by one thread of a kernel on the cpu target: the program calls functions
-// that are compiled in the library. A compiler compiles all routines of the header, used or not.
-// With the templates for all types and operations in them, a program of one line took three times
-// as long to compile.
+// Reductions and scans by one thread of a kernel on the cpu target: the program calls a function
+// that the library has compiled. A compiler compiles all routines of the header, used or not. If
+// they held the templates, a program of one line would take three times as long to compile.
 // Invariant: the caller has made the checks; results are those of the templates for groups.
 // Included by routines.hpp; defined in kernels/reductions.cpp.
 #ifndef MESHMEM_DEVICE_COLLECTIVES_BY_ONE_THREAD_HPP_
@@ -24,8 +23,8 @@ extern "C" void shmemx_reduce_by_one_thread(ReduceForm form, ReduceOp op, ElemTy
                                             const TeamSync& sync, void* dest, const void* source,
                                             std::size_t count);
 
-// Whether E is one of ElemType's types. False for half and bfloat16, whose types in programs are
-// not the library's.
+// Whether by_one_thread() takes E. It does not take half and bfloat16, for which programs have
+// other types than the library.
 template <typename E>
 constexpr bool kIsByOneThread = elem_type_of<E>() != ElemType::none;
 

@@ -58,8 +58,9 @@ struct RingPosition {
 // worked on. Batches take turns in the two parities, and follow each other at once.
 //
 // This is one batch: `count` elements of dest from `first` on, where its shares of `share` elements
-// lie one behind the other. In a reduce-scatter `share` is 0: each PE's dest is its share, and the
-// shares lie `spacing` elements apart in the source. Otherwise `spacing` is 0.
+// lie one behind the other. In a reduce-scatter `share` is 0, since each share begins at the same
+// place of its PE's dest. In the source the shares are `spacing` elements apart. Otherwise
+// `spacing` is 0.
 template <typename E>
 struct RingBatch {
   std::size_t first, count, chunk, share, spacing;
@@ -75,6 +76,7 @@ struct RingBatch {
   }
 
  private:
+  // The batch's elements before chunk i of share q.
   MESHMEM_DEVICE_MEMBER std::size_t before(int q, int i) const {
     const std::size_t elems =
         static_cast<std::size_t>(q) * share + static_cast<std::size_t>(i) * chunk;
@@ -140,6 +142,7 @@ MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* seco
                                 const E* own, std::size_t n, int pes) {
   using V = Vector<E>;
   const std::size_t lead = lead_of(to);
+  // True if all of them are aligned for vectors from the same element on.
   const bool even =
       lead_of(in) == lead && lead_of(own) == lead && (!second_to || lead_of(second_to) == lead);
   const std::size_t head = !even || lead > n ? n : lead;
@@ -147,6 +150,7 @@ MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* seco
   const auto after = [second_to](std::size_t elems) {
     return second_to ? second_to + elems : nullptr;
   };
+  // Combines `runs` vectors of this type from element `first` on.
   const auto combine_as = [&](auto type, std::size_t first, std::size_t runs) {
     using Run = decltype(type);
     combine_vectors(op, group, reinterpret_cast<Run*>(to + first),
@@ -159,11 +163,12 @@ MESHMEM_DEVICE void combine_run(const Op& op, const Group& group, E* to, E* seco
 }
 
 // A PE never waits for a free slot, since a chunk of sums has its own slot in the next PE for each
-// step. A PE that has all sums of a batch knows that all PEs have begun it, and have read the slots
-// of the batch before, which had the other parity. A result goes straight into the next PE's dest:
-// that PE has contributed to it, so it has entered, and has read that chunk of its source. A batch
-// does not wait for its last results. The previous PE announces the next batch's first sums after
-// them, so the wait for these sums covers both.
+// step. A PE that has all sums of a batch knows that all PEs have begun this batch, so they have
+// read the slots of the batch before. The next batch, of that one's parity, may write these slots
+// again. A result goes straight into the next PE's dest: that PE has contributed to it, so it has
+// entered, and has read that chunk of its source. A batch does not wait for its last results. The
+// previous PE announces the next batch's first sums after them, so the wait for these sums covers
+// both.
 template <typename Op, typename E, typename Group>
 struct RingReduction {
   using Batch = RingBatch<E>;
@@ -250,8 +255,8 @@ struct RingReduction {
   }
 };
 
-// Needs at least two PEs and one element. spacing: 0, or for a reduce-scatter the distance of the
-// source's blocks for the PEs, of which `count` elements each are reduced.
+// Needs at least two PEs and one element. spacing: 0, or in a reduce-scatter how many elements
+// apart the source's blocks are, one for each PE. Of each block `count` elements are reduced.
 template <typename Op, typename E, typename Group>
 MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync& sync, E* dest,
                                 const E* source, std::size_t count, std::size_t spacing) {
@@ -272,11 +277,12 @@ MESHMEM_DEVICE void reduce_ring(const Op& op, const Group& group, const TeamSync
                                               source,
                                               slot_bytes,
                                               lead_bytes};
+  // Batches have equal lengths, since a short last one would take as many steps as the others. So
+  // all chunks of all batches have the same number of grains. With one grain in each chunk, a batch
+  // has batch_grain elements, and all batches have grain_in_each elements.
   const std::size_t grain = align / sizeof(E);
-  const std::size_t batch_grain = chunks * shares * grain;  // one grain in each chunk of a batch
+  const std::size_t batch_grain = chunks * shares * grain;
   const std::size_t most = (slot_bytes - lead_bytes) / align * batch_grain;
-  // Batches of equal length: a short last one would take as many steps as the others. So all
-  // chunks of all batches have the same number of grains.
   const std::size_t batches = (count + most - 1) / most, grain_in_each = batches * batch_grain;
   const std::size_t grains = (count + grain_in_each - 1) / grain_in_each;  // of a chunk
   const std::size_t chunk = grains * grain, batch_elems = grains * batch_grain;

@@ -19,7 +19,8 @@ __global__ void __launch_bounds__(kMoveThreads)
 }
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
-// Broadcasts by relays: below, packets win, and with two PEs pushing does above.
+// Whether relays broadcast the data. Packets are faster for less data, and with two PEs pushing is
+// faster for more.
 bool takes_relays(const TeamHandle& team, const Move& move) {
   constexpr std::size_t kLeast = 128 << 10, kMostOfTwo = 4 << 20;
   const int n = team.team.n;
@@ -28,8 +29,8 @@ bool takes_relays(const TeamHandle& team, const Move& move) {
     return move.bytes > std::min(kLeast, most_packets_of_block(team) * most_move_blocks(team));
   return move.bytes > kLeast && (n > 2 || move.bytes <= kMostOfTwo);
 }
-// A relay's lines of a batch, of `lines` in all. Batches are equally long, or all PEs wait for the
-// few lines of a last one, and are whole turns of a block.
+// A relay's lines of a batch, of `lines` in all. Batches are equally long, since otherwise all PEs
+// would wait for the few lines of the last one. A batch is a whole number of a block's turns.
 unsigned lines_of_batch(std::size_t lines, std::size_t row) {
   constexpr std::size_t kMost = 256, kTurn = kThreads / kLanesOfLine;
   const std::size_t most = std::min(row, kMost);

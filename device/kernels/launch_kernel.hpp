@@ -2,10 +2,8 @@
 //
 // Shared by the files of the library's own kernels: loads and launches a kernel, and decides its
 // number of threads. Chooses a kernel by a type, a width or a size that is known at run time.
-// Invariant: a kernel first calls after_earlier_kernels(). Then it calls one routine that users'
-// kernels can call too, or is the whole of an algorithm (single_*.hpp, line_ends.hpp). Its file
-// loads each kernel that it launches. Each file includes the collectives that it calls; this one
-// includes none.
+// Invariant: a kernel calls after_earlier_kernels() before it reads or writes memory. A file loads
+// each kernel that it launches, and includes the collectives that it calls; this one includes none.
 #ifndef MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 #define MESHMEM_DEVICE_KERNELS_LAUNCH_KERNEL_HPP_
 
@@ -30,8 +28,8 @@ constexpr unsigned kMostCopyBlocks = 64;
 constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
 constexpr std::size_t kOneBlockBytes = 64 * 1024;  // above, a kernel of many blocks moves the data
 
-// Threads of a block of a kernel that works with any number: `wide` on GPUs. On a processor, where
-// threads take turns, one unless kernels are wide.
+// The threads of a block if its kernel works with any number of them: `wide` on GPUs and in wide
+// kernels, else one, since the threads of a block take turns on a processor.
 #if defined(MESHMEM_TARGET_IS_CPU)
 inline bool kernels_are_wide() { return hip_on_cpu::has_wide_kernels(); }
 inline unsigned any_threads(unsigned wide) { return kernels_are_wide() ? wide : 1; }
@@ -189,7 +187,7 @@ hipError_t with_each_bits(const F& f) {
 
 // Launches a kernel and returns the error of this launch. (hipLaunchKernelGGL would leave it to
 // hipGetLastError, which may report an earlier error of the program's, and clears it.) On NVIDIA
-// GPUs it is a programmatic launch where there is one: the kernel is brought to the GPU while the
+// GPUs it is a programmatic launch if may_start_early: the kernel is brought to the GPU while the
 // one before it on the stream ends.
 template <typename... Parameters>
 hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, hipStream_t stream,
@@ -211,17 +209,17 @@ hipError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, 
 #endif
 }
 
-// Waits for the earlier work on the stream, after a programmatic launch. Every kernel begins with
-// it: before it reads memory that that work may write, and before it writes memory that that work
-// may read.
+// Waits for the earlier work on the stream, after a programmatic launch. Every kernel calls it
+// before it reads memory that this work may write, and before it writes memory that this work may
+// read.
 MESHMEM_DEVICE void after_earlier_kernels() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 // Lets the next kernel on the stream be brought to the GPU now. From here on the caller must not
-// wait for another PE: the next kernel could take the room of one on another stream, which that PE
-// is waiting for.
+// wait for another PE. That PE may wait for a kernel on another stream of this GPU, and the next
+// kernel could take that kernel's room.
 MESHMEM_DEVICE void allow_next_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

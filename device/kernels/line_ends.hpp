@@ -42,8 +42,9 @@ struct LineEnds {
   std::size_t of_row() const { return std::max(first, last) * kWideLineBytes; }
 };
 
-// The most PEs that gain by it: an alltoall by more gains nothing. Rows of more take registers, of
-// which a thread has 64 if two blocks share a multiprocessor, as those of two streams may have to.
+// The most PEs that gain by line ends. An alltoall by more PEs gains nothing. Rows of more PEs take
+// more registers, and a thread has 64 if two blocks share a multiprocessor, as blocks of two
+// streams may have to.
 template <bool each_its_own>
 constexpr int kMostWithLineEnds = each_its_own ? 2 : 4;
 

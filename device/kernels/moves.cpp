@@ -83,7 +83,7 @@ hipError_t launch_exchange(Kernel* kernel, const Shape& shape, const TeamHandle&
 }
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
-// Beyond, pushing wins, which needs no flags in the data, but two meetings.
+// Above this size pushing wins, which needs no flags in the data, but two meetings.
 std::size_t most_by_wide_lines(int n) { return n <= 2 ? 2 << 20 : 1 << 20; }
 constexpr std::size_t kFewBytes = 256 << 10;  // for which half the blocks are enough
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of reductions and scans of a type, for the file that has them.
-// Invariant: a signed type has the kernels of the unsigned one, so no kernel is there twice in a
-// file. A block of a reduction reduces its slice, on its channel, and waits for no other block.
+// The kernels of one element type that reduce, scan and combine. The files made from
+// reductions_of_types.cpp.in include it.
+// Invariant: a signed type shares the kernels of the unsigned type of its size, so a file with both
+// has each kernel once. A block of a reduction reduces its slice, on its channel, and waits for no
+// other block.
 #ifndef MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 #define MESHMEM_DEVICE_KERNELS_REDUCTIONS_OF_TYPE_HPP_
 
@@ -32,7 +34,8 @@ MESHMEM_DEVICE void reduce_slice(const Op& op, ReduceAlgorithm algorithm, const 
                     source + slice.first, slice.count, spacing);
 }
 // The kernels have names of their own, since profilers and the checks of instructions tell them
-// apart by name.
+// apart by name. `known`: the only algorithm that the kernel is compiled for, if any; it replaces
+// the argument (see with_packets_kernel()).
 template <typename Op, typename E, ReduceAlgorithm... known>
 __global__ void __launch_bounds__(kThreads)
     reduce_packets_kernel(ReduceAlgorithm algorithm, const MESHMEM_GRID_CONSTANT TeamHandle handle,
@@ -48,8 +51,8 @@ __global__ void __launch_bounds__(kThreads)
                         std::size_t spacing, Op op) {
   reduce_slice<ReduceKernel::large>(op, algorithm, handle, dest, source, slices, spacing);
 }
-// Calls f with the algorithm's kernel. On AMD GPUs each algorithm has its own: scalar registers
-// that are enough for one are too few for several, since common values are held for all.
+// Calls f with the algorithm's kernel. On AMD GPUs each algorithm has its own: one kernel for all
+// would keep the values of all in scalar registers, which are too few for that.
 template <typename Op, typename E, typename F>
 hipError_t with_packets_kernel([[maybe_unused]] ReduceAlgorithm algorithm, const F& f) {
 #if defined(MESHMEM_TARGET_IS_HIP)
@@ -130,8 +133,9 @@ hipError_t with_op(ReduceOp op, const F& f) {
   return f(RuntimeOp<Signless<E>>{op, std::is_signed<E>::value});
 }
 
-// The algorithm that by_algorithm() runs for `algorithm`: that one if the kernels for groups have
-// it, else its fallback.
+// The algorithm that by_algorithm() runs for `algorithm`: itself if reduce_packets_kernel or
+// reduce_large_kernel has it, else its fallback. For one PE, and for a reduce-scatter that the
+// algorithm lacks, one_shot.
 inline ReduceAlgorithm algorithm_in_kernel(ReduceAlgorithm algorithm, int n_pes, bool scatter) {
   const ReduceAlgorithmRow& row = row_of(algorithm);
   if (n_pes == 1 || (scatter && !row.scatters)) return ReduceAlgorithm::one_shot;
@@ -185,22 +189,23 @@ class TypedReduceLaunch {
     const bool in_one_hop = wanted == ReduceAlgorithm::one_shot_wide;
     const bool in_two_hops = wanted == ReduceAlgorithm::two_shot_wide && job_.spacing == 0;
     if (job_.team.team.n == 1 || (!in_one_hop && !in_two_hops)) return std::nullopt;
-    if (!job_.team.has_all_slabs()) return std::nullopt;  // SingleHop has room for no more PEs
+    if (!job_.team.has_all_slabs()) return std::nullopt;  // SingleHop holds kNearMembers PEs
     const SingleHop hop(job_.team, slices_, RowsOfChannel::wide_lines(space_));
-    const unsigned more_threads = std::min(wanted_threads_, unsigned{kMostThreadsOfTwoShotWide});
+    // For the kernels that are compiled for more than kThreads.
+    const unsigned wide_threads = std::min(wanted_threads_, unsigned{kMostThreadsOfTwoShotWide});
     if (in_two_hops) {
       if (!fits_wide_lines_in_two_hops<E>(job_.team, slices_)) return std::nullopt;
-      return launch(reduce_single_wide_line_two_hops_kernel<Op, E>, blocks_, more_threads,
+      return launch(reduce_single_wide_line_two_hops_kernel<Op, E>, blocks_, wide_threads,
                     job_.stream, job_.team, hop, results_in_row(space_), dest_, source_, op_);
     }
     if (!fits_wide_lines<E>(job_.team, slices_)) return std::nullopt;
     if (job_.spacing != 0)
-      return launch(reduce_wide_lines_kernel<true, Op, E>, blocks_, more_threads, job_.stream,
+      return launch(reduce_wide_lines_kernel<true, Op, E>, blocks_, wide_threads, job_.stream,
                     job_.team, hop, dest_, source_, job_.spacing, op_);
     if (fits_wide_lines<E>(job_.team, slices_, threads_))
       return launch(reduce_single_wide_line_kernel<Op, E>, blocks_, threads_, job_.stream,
                     job_.team, hop, dest_, source_, op_);
-    return launch(reduce_wide_lines_kernel<false, Op, E>, blocks_, more_threads, job_.stream,
+    return launch(reduce_wide_lines_kernel<false, Op, E>, blocks_, wide_threads, job_.stream,
                   job_.team, hop, dest_, source_, std::size_t{0}, op_);
   }
 #endif
@@ -257,8 +262,8 @@ template <typename E>
 hipError_t ReductionKernels<E>::load_all() {
   using U = Signless<E>;
   hipError_t error = load(scan_kernel<U>);
+  // prod loads the kernels of RuntimeOp, which all other operations share.
   for (const ReduceOp each : {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod}) {
-    // prod stands for all others
     if (error != hipSuccess) break;
     error = with_op<E>(each, [](auto op) {
       using Op = decltype(op);

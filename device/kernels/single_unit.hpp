@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that only reduce, in one hop (collectives/one_shot.hpp), so little data that each thread
-// has one unit of it. Called by reductions_of_type.hpp.
+// Kernels that reduce in one hop (collectives/one_shot.hpp), for so little data that each thread
+// has one unit. Called by reductions_of_type.hpp. Other files' kernels use SingleHop and the
+// functions before these kernels.
 // Invariant: source is as the work before the kernel left it, and nobody looks at dest before the
 // kernel's end. So the threads meet only once, before one of them counts the operation.
 #ifndef MESHMEM_DEVICE_KERNELS_SINGLE_UNIT_HPP_
@@ -40,8 +41,8 @@ struct RowsOfChannel {
   }
 };
 
-// The host computes this for a kernel of one hop: the slices, where each PE's lines arrive, and
-// where this PE's lines go. Kernels with wide lines use it, too.
+// The host computes this for a kernel: the slices, where each PE's lines arrive, and where this
+// PE's lines go. Kernels of two hops use it, too.
 struct SingleHop {
   unsigned count, each, longer;     // as in Slices
   std::size_t flag_step, row_step;  // bytes from one channel's to the next one's
@@ -50,8 +51,8 @@ struct SingleHop {
   std::byte* from[kNearMembers];    // where lines from each PE arrive
   std::byte* to[kNearMembers];      // where a line goes in PE me + 1, me + 2, ...
 
-  // The slices' numbers have 32 bits. It is a multiple of the grain, so that the end of the last
-  // slice, which has whole grains, is no larger.
+  // The most bytes of a job, since slice() computes with 32 bits. A multiple of the grain, so that
+  // the end of the last slice, rounded up to whole grains, does not exceed it.
   static constexpr std::size_t kMostBytes = 0xfffffff0;
   static_assert(kMostBytes % Slices::grain<std::byte>() == 0);
 

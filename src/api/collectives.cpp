@@ -92,7 +92,7 @@ COMBINE(sum_reduce, reduce, (reduction<Sum, E>()))
 COMBINE(prod_reduce, reduce, (reduction<Product, E>()))
 COMBINE(sum_inscan, inscan, (reduction<Sum, E>()))
 COMBINE(sum_exscan, exscan, (reduction<Sum, E>()))
-// Of shmemx.h.
+// These are in shmemx.h.
 COMBINE(avg_reduce, reduce, average<E>())
 COMBINE(maxloc_reduce, reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()))
 COMBINE(minloc_reduce, reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()))

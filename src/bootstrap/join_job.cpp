@@ -2,7 +2,8 @@
 //
 // Chooses how this process joins its job: by a unique id if the program has given one. Otherwise by
 // PMIx if the launcher has named a server, by PMI-1 if it has handed over a connection, or alone.
-// Invariant: only the environment and the id decide, so all PEs of a job choose the same.
+// Invariant: the environment and the id choose the protocol, so all PEs of a job choose the same.
+// If PMIx reaches no server, a PE stands alone only if no launcher's variable contradicts.
 #include <unistd.h>
 
 #include <atomic>
@@ -38,8 +39,8 @@ bool has_made_an_id() { return made_id && maker_pid == getpid(); }
 
 const char* get_env(const char* name) { return std::getenv(name); }
 
-// Ends the job if oshrun counts other PEs than this library does (two libraries in one program, or
-// two launchers), since results would be wrong.
+// Ends the job if oshrun started another number of PEs than the job has (two libraries in one
+// program, or two launchers), since results would be wrong.
 void compare_with_oshrun() {
   const std::optional<std::string> objection = contradiction_of_oshrun(this_job.n_pes, get_env);
   if (!objection) return;
@@ -158,7 +159,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
   if (is_connected.exchange(true)) return this_job;
   connected_process = getpid();
   open_standard_descriptors();
-  const IgnoreLeaks until_it_is_finalized;
+  const IgnoreLeaks while_connecting;
   connect(timeout_seconds);
   if (launcher == nullptr) {
     this_job.node_pes = {0};
@@ -166,7 +167,7 @@ const Job& connect_to_launcher(double timeout_seconds) {
     return this_job;
   }
   set_abort_job([](int status) { abort_job(status, "error"); });
-  if (place) return this_job;
+  if (place) return this_job;  // which may have only some of oshrun's processes
   compare_with_oshrun();
   this_job.has_fake_nodes = get_env("MESHMEM_OSHRUN_FAKE_NODES") != nullptr;
   return this_job;

@@ -3,7 +3,7 @@
 // DeviceAccess through pinned host memory. A copy engine writes and reads pieces while other pieces
 // are on the network, and a small kernel executes pages of operations. The processor stores small
 // writes where it may (HostStores).
-// Invariant: uses two streams of high priority and nothing else. So it waits for no kernel of the
+// Invariant: uses no streams but two of its own, of high priority. So it waits for no kernel of the
 // program, and its own kernel runs as soon as it finds room on the device. The device does the
 // operations, at system scope, so they are atomic with those of its running kernels. One object in
 // a process.
@@ -33,8 +33,8 @@ class StagedAccess : public DeviceAccess {
 
  private:
   static constexpr int kPieces = 8;
-  static constexpr int kMostForWrites = 4;     // at most; reads always have the others
-  static constexpr std::size_t kSmall = 4096;  // writes up to here share a piece
+  static constexpr int kMostForWrites = 4;     // pieces; reads always have the others
+  static constexpr std::size_t kSmall = 4096;  // writes up to here take no piece
   static constexpr int kOperationsOfPage = 256;
   static constexpr int kRounds = 2;  // of a stream, under way at once
 
@@ -42,8 +42,8 @@ class StagedAccess : public DeviceAccess {
   struct Round {
     hipEvent_t done = nullptr;
     std::vector<DeviceWork*> works;
-    std::byte* small = nullptr;  // a piece that small writes share, and how much of it is used
-    std::size_t used = 0;
+    std::byte* small = nullptr;               // for the data of writes without a piece
+    std::size_t used = 0;                     // bytes of `small`
     device::Operation* operations = nullptr;  // a page of them
   };
   struct Lane {

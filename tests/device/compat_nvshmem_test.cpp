@@ -102,7 +102,7 @@ __global__ void without_barriers(long* source, long* dest, long* back, int n, in
   if (dest[threadIdx.x] != n - warpSize + static_cast<long>(threadIdx.x)) *failed = 2;
 }
 
-// The greatest of what the PEs bring, and who brings it.
+// The greatest number that the PEs bring, and the PE that brings it.
 __global__ void greatest(nvshmem_team_t team, double2* dest, double2* source) {
   const int me = nvshmem_team_my_pe(team);
   if (threadIdx.x == 0) source->x = (me * 7 + 3) % 5, source->y = me;

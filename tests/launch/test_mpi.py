@@ -139,8 +139,8 @@ class StartByMpi(launching.LaunchTest):
                     self.assertLessEqual(len(lines), 3 if parts == 4 else 1, result)
 
     def test_an_id_without_a_meeting_point_is_none(self):
-        """Also where the launcher knows all ranks of the job: who asks for an id may want one of a
-        part of them."""
+        """Also where the launcher knows all ranks of the job: a process that asks for an id may
+        want one of a part of them."""
         for launch in self.launchers():
             for way, parts in (("shmemx_id", 0), ("nvshmem_id", 1), ("rocshmem_id", 2)):
                 result = launch(4, way, parts, env={"MPI_START_WITHOUT_RANDOM_NUMBERS": "1"})

@@ -102,7 +102,7 @@ TEST(Flow, SendsAPutWithTheFlagThatFollowsAsARule) {
   const int before = sender.wire.sent;
   EXPECT_EQ(sender.put(), 0);
   sender.outlet.send_open();
-  EXPECT_EQ(sender.wire.sent, before + 1) << "as who waits does";
+  EXPECT_EQ(sender.wire.sent, before + 1) << "as a thread that waits does";
 }
 
 TEST(Flow, CountsTheTimeFromWhenThePutHasLeft) {

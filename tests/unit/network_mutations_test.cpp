@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Messages of a known PE, changed at random: each is taken, ignored, or ends the job with a line.
-// AddressSanitizer sees what else one does.
+// AddressSanitizer reports any other effect: an access outside the message or a segment.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,6 +68,7 @@ class Author {
     r.index = below(2);
     r.offset = 8 * below(FedArrivals::kSegmentBytes / 8);
     r.bytes = below(2) == 0 ? FedArrivals::kAnswerBytes : below(600);
+    // The kind decides what these two mean (format.hpp).
     r.first = 8 * below(64);
     r.second = r.bytes * (1 + below(2));
     switch (r.kind) {

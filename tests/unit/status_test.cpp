@@ -2,7 +2,7 @@
 //
 // The board on which PEs say what they wait for, and its table. ThreadSanitizer sees whether rows
 // may be read while they are written.
-// Invariant: boards are memory of this process, of zeros.
+// Invariant: a board is memory of this process, which is all zeros before the board is made.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ class Board {
   StatusBoard board_;
 };
 
-TEST(StatusBoard, IsKnownByItsNumberAndSize) {
+TEST(StatusBoard, IsKnownByItsMagicNumberAndSize) {
   Board board(3);
   EXPECT_TRUE(StatusBoard(board.memory(), StatusBoard::bytes_for(3)).is_valid());
   EXPECT_FALSE(StatusBoard(board.memory(), StatusBoard::bytes_for(3) - 1).is_valid());
@@ -86,7 +86,7 @@ TEST(StatusBoard, GivesEachWaitARowAndCountsThoseThatFindNone) {
   pe.give_row_back(nullptr);
   EXPECT_EQ(pe.rowless, 0u);
   pe.give_row_back(rows[3]);
-  EXPECT_EQ(pe.take_row(true), nullptr);  // which kernels may not have
+  EXPECT_EQ(pe.take_row(true), nullptr);  // a row that is not for kernels
   EXPECT_EQ(pe.take_row(false), rows[3]);
 }
 
@@ -171,7 +171,7 @@ TEST(StatusTable, CountsAlikeWaitsOfThreadsAndBlocks) {
       "waits)");
 }
 
-TEST(StatusTable, GivesAPeOfSeveralMachinesItsNumber) {
+TEST(StatusTable, ShowsPeNumbersAndNotPlacesOnTheBoard) {
   Board board(2);
   board->pe(0).number.store(4 + 1);
   board->pe(1).number.store(7 + 1);

@@ -71,7 +71,7 @@ TEST(WireLosses, GivesBackWhatIsInFlightWhenItCloses) {
     EXPECT_GT(a.in_flight(), 0);
     a.close();
     EXPECT_EQ(a.in_flight(), 0);
-    EXPECT_TRUE(a.lost().empty()) << "nobody is lost to who closes";
+    EXPECT_TRUE(a.lost().empty()) << "a wire that closes loses nobody";
   });
 }
 

@@ -2,8 +2,8 @@
 //
 // Finds the board and writes to it. MESHMEM_OSHRUN_STATUS is "<pid>:<descriptor>:<inode>" of a file
 // of oshrun's.
-// Invariant: no other file is used, and no board of another job: a launcher that a PE starts hands
-// the variable on. The mapping stays for the life of the process.
+// Invariant: uses only that file, and only if its board is of this job. A launcher that a PE starts
+// passes the variable on to PEs of another job. The mapping stays for the life of the process.
 #include "base/status/own_status.hpp"
 
 #include <fcntl.h>
@@ -89,8 +89,9 @@ void await_table(const std::atomic<std::uint32_t>& printed) {
     nanosleep(&kNap, nullptr);
 }
 
-// A PE's only wait, and twice how often the PE has written it. since_ns is 0 if the PE has no wait
-// or several, or if something else may act for it: beside a kernel that waits, the host may.
+// A PE's only wait, and its row's version, which each write raises by 2. since_ns is 0 if the PE
+// has no wait or several, or if something else may act for it: beside a kernel that waits, the host
+// may.
 struct OnlyWait {
   std::uint64_t since_ns = 0;
   std::uint32_t version = 0;
@@ -111,7 +112,7 @@ OnlyWait only_wait_of(const PeStatus& pe) {
 }
 
 using Pes = std::vector<int>;
-using Waits = std::vector<OnlyWait>;  // of these PEs
+using Waits = std::vector<OnlyWait>;  // one for each PE of a Pes
 
 Waits read_waits(const Pes& pes) {
   Waits waits;
@@ -132,14 +133,15 @@ Waits last_waits;
 
 // True if these PEs waited when this PE last looked at the board, are still in the same waits, and
 // have polled since. A wait writes to the board after it has polled. So a wait that has written
-// twice since then has polled in between.
-bool have_looked_in_vain(const Pes& pes) {
+// twice since then has polled in between. Each wait must also have lasted so long that the table
+// names its caller.
+bool have_polled_since_last_look(const Pes& pes) {
   constexpr std::uint32_t kSaidTwice = 4;
   constexpr std::uint64_t kNamesCallerNs = 1'200'000'000;  // by then a wait has written its caller
   const Waits now = read_waits(pes);
   if (pes != last_pes || !are_same(last_waits, now)) {
     last_pes = pes;
-    last_waits = read_waits(pes);  // after all of `now` had begun
+    last_waits = read_waits(pes);  // again: by now all waits of `now` have begun
     if (!are_same(now, last_waits)) last_waits.clear();
     return false;
   }
@@ -171,7 +173,7 @@ Pes all_pes() {
   return pes;
 }
 
-// Waits up to 10 ms for the end of the process. A zombie has ended.
+// True if the process still runs after up to 10 ms. A zombie has ended, if pidfd_open() can tell.
 bool still_runs(pid_t pid) {
   constexpr int kLookMs = 10;
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -242,14 +244,16 @@ std::string text_of_deadlock() {
   if (own == nullptr || !own->is_alone) return "";
   const auto me = static_cast<int>(own - &board.pe(0));
   if (Pes circle = circle_of_locks(me); !circle.empty()) {
-    if (me != *std::min_element(circle.begin(), circle.end()) || !have_looked_in_vain(circle))
+    if (me != *std::min_element(circle.begin(), circle.end()) ||
+        !have_polled_since_last_look(circle))
       return "";
     std::sort(circle.begin(), circle.end());
     return fmt::format("PEs {} wait for locks in a circle", pe_list(circle));
   }
   const Pes all = me == 0 ? all_pes() : Pes();
   const auto is_in_circle = [](int pe) { return !circle_of_locks(pe).empty(); };
-  if (all.empty() || !have_looked_in_vain(all) || std::any_of(all.begin(), all.end(), is_in_circle))
+  if (all.empty() || !have_polled_since_last_look(all) ||
+      std::any_of(all.begin(), all.end(), is_in_circle))
     return "";
   return "every PE waits, and no PE is left that could end a wait";
 }

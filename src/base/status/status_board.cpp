@@ -55,7 +55,8 @@ void WaitRow::write(std::uint64_t since, std::string_view what_text, std::string
   since_ns.store(since, std::memory_order_release);
   what.store(what_text);
   caller.store(caller_text);
-  // Release: publishes the texts to whoever finds this version before and after it reads them.
+  // Release: publishes the texts to a reader that finds this version before and after it reads
+  // them.
   version.store(before + 2, std::memory_order_release);
 }
 
@@ -112,7 +113,7 @@ StatusBoard StatusBoard::make(void* memory, int n_pes, std::string_view program,
   job.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
   job.program.store(program);
   job.job_name.store(job_name);
-  // Release: publishes the lines above to whoever finds the magic number.
+  // Release: publishes the lines above to a reader that finds the magic number.
   job.magic.store(JobStatus::kMagic, std::memory_order_release);
   return StatusBoard(memory, bytes_for(n_pes));
 }

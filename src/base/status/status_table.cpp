@@ -69,7 +69,7 @@ std::string text_of_end(std::uint32_t ended) {
   return fmt::format("was killed by signal {} ({})", WTERMSIG(status), name ? name : "?");
 }
 
-// The state of the main thread, as the kernel tells it; "" if it does not.
+// The state of the main thread, as Linux tells it; "" if it does not.
 std::string text_of_main_thread(std::int32_t pid) {
   if (pid <= 0) return "";
   const std::string folder = fmt::format("/proc/{}", pid);

@@ -36,10 +36,10 @@ constexpr unsigned kRoundsPerYield = 4;
 // something arrives, a wait looks only at every fourth yield.
 constexpr unsigned kYieldsPerProgress = 4;
 
-// For PEs with cores of their own. If rounds take this long and nothing arrives, another program
-// computes on the core. The scheduler prefers a thread that naps to that program. So for some time
-// waits nap at once, and shortly. PEs that share cores yield to each other, which is faster than
-// naps.
+// For PEs with cores of their own that also answer other machines. If rounds take this long and
+// nothing arrives, another program computes on the core. The scheduler prefers a thread that naps
+// to that program. So for some time waits nap at once, and shortly. PEs that share cores yield to
+// each other, which is faster than naps.
 constexpr auto kComputing = std::chrono::milliseconds(1);
 constexpr auto kStaysBusy = std::chrono::milliseconds(20);
 constexpr unsigned kShortNapUs = 100;

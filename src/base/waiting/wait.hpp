@@ -58,8 +58,8 @@ enum class ProgressBy { wait, ready };
 void keep_to_core(int core);
 
 // The rest of a wait after the first polls: yields, then naps that grow to a millisecond, or longer
-// where very many PEs share a core. Others see what it waits for once it naps. It also makes the
-// transport's progress, where there is one.
+// where very many PEs share a core. After a time it shows to others what it waits for. It also
+// makes the transport's progress, where there is one.
 class Backoff {
  public:
   explicit Backoff(double timeout_seconds, ProgressBy by = ProgressBy::wait)
@@ -150,7 +150,7 @@ struct Looks {
   std::uint64_t last = 0;  // what was seen, mixed with where
   unsigned in_vain = 0;
 };
-// Of this thread. Found without a call, since the library is loaded with the program.
+// This thread's looks. Found without a call, since the library is loaded with the program.
 extern constinit thread_local Looks looks [[gnu::tls_model("initial-exec")]];
 
 [[gnu::cold]] void yield_in_polling_loop();

@@ -4,7 +4,8 @@
 // Invariant: an answer depends only on what all members have in common. Read by the files of this
 // folder. The ways:
 //   through leaders  one message between two leaders carries all that a node sends another
-//   direct           every PE, or some of each node, sends large data out of host memory
+//   direct           every PE, or some of each node, sends large data from host memory
+//   by puts          puts bring large data of device memory to its place (by_puts.cpp)
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_CHOICE_HPP_
 
@@ -33,9 +34,9 @@ inline constexpr std::size_t kReduceThroughLeaders = 16 * kKiB;
 // The least share of a column. With less data in a message, its own cost outweighs that of the
 // data.
 inline constexpr std::size_t kLeastShare = 16 * kKiB;
-// With two nodes, each sends the other all of a column's share: one hop. With more, each node
-// combines a share of that: two hops, and less work. If the data is combined in pinned memory, two
-// nodes also take two hops for shares above this size.
+// Two nodes exchange a column's whole share: one hop. More nodes each combine a part of it: two
+// hops, and less work. For shares above this size two nodes do so too, if they combine the data in
+// pinned memory.
 inline constexpr std::size_t kStagedInOneHop = 64 * kKiB;
 // The most bytes of one message of a reduction: few enough to stay in a core's cache until they are
 // combined, and two of the network's chunks (60 KiB).

@@ -3,9 +3,9 @@
 // How a node's members work through their leader: each brings something to the leader, and takes
 // what the leader hands out after it has exchanged messages with the other leaders. An object is
 // one operation of the node.
-// Invariant: the leader has taken what all have brought before it hands anything out. So a member
-// that has taken it knows that all have started: all to all, in the sense of team_steps.hpp. No
-// data is longer than kStageBytes. Used by the files of this folder.
+// Invariant: the leader hands out nothing before all members have brought theirs. So a member that
+// has taken what was handed out knows that all have started: all to all, in the sense of
+// team_steps.hpp. No data is longer than kStageBytes. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_THROUGH_LEADER_HPP_
 
@@ -27,7 +27,7 @@ class ThroughLeader {
   void take_range(void* dest, std::size_t bytes, std::size_t begin, std::size_t length) {
     if (length > 0) {
       receive_range(node_, sequence_, dest, bytes, 0, begin, length);
-    } else {
+    } else {  // only waits, so that the member knows that all have started
       await_message(node_, sequence_, bytes, 0, room_);
     }
   }

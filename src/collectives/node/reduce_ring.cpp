@@ -3,8 +3,8 @@
 // Ring reduction: reduce-scatter around the ring, then all-gather. Partial sums are in the dests.
 // Each PE pulls from its left neighbour. On its cache line `ring` it publishes the operation's
 // number and how many steps of it the PE has done.
-// Invariant: a result replaces a partial sum only after the right neighbour has read that sum,
-// because the result came about by adding to it. Called by the reductions of a node.
+// Invariant: a result replaces this PE's partial sum only after the right neighbour has read that
+// sum, since the result contains it. Called by the reductions of a node.
 #include <algorithm>
 #include <cstring>
 
@@ -77,7 +77,7 @@ void reduce_ring(NodeTeam& team, const Reduction& op, void* dest, const void* so
     copy_result(ring, left, step);
     ring.say(steps + step);
   }
-  // The right neighbour has read all that it needs of this PE's dest.
+  // Wait until the right neighbour has read all that it needs of this PE's dest.
   ring.await_step(schedule::ring_right(team.n, team.me), 2 * steps);
   note_all_started(team, ring.sequence);
 }

@@ -25,7 +25,7 @@ struct ReduceSettings {
   ReduceRule rule{};
   std::optional<std::size_t> ring_min_bytes{};
   bool deterministic = false;
-  // Of kernels, on device memory.
+  // For reductions by kernels, on device memory.
   std::optional<unsigned> blocks{};
   std::optional<unsigned> threads{};
 };

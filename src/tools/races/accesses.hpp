@@ -25,11 +25,11 @@ struct What {
 // Reports a race of two accesses to these bytes of a PE, unless it was reported before.
 void tell_race(const Range& range, int pe, const Access& here, const Access& before);
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);
-// Of memory of this PE that is not symmetric.
+// Notes an access to memory of this PE that is not symmetric.
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what);
-// Of memory of `pe`, at the address where this PE has its own.
+// Notes an access to memory of `pe`, at the address where this PE has its own.
 void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what);
-// Blocks of elements, or elements that are apart.
+// Notes accesses to blocks of elements, or to elements that are apart.
 void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,
                      const What& what);
 void see_symmetric(int pe, std::uint64_t address, std::size_t bytes, Unknown writer);

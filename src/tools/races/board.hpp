@@ -211,8 +211,8 @@ struct Head {
   static constexpr std::size_t kPairs = 4096;
   pthread_mutex_t mutex;
   std::uint32_t n_races, n_found;   // of different call sites, and all; in PE 0's alone
-  std::atomic<bool> has_unseen;     // somebody writes in ways that are not seen
-  std::atomic<bool> orders_unseen;  // somebody orders in such ways
+  std::atomic<bool> has_unseen;     // a PE writes in ways that the checker does not see
+  std::atomic<bool> orders_unseen;  // a PE orders accesses in such ways
   std::uint64_t pairs[kPairs];      // of call sites that have been reported; in PE 0's alone
 };
 

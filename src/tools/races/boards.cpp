@@ -45,7 +45,7 @@ struct Added {
   Access with = {};
 };
 struct SeenThere {
-  // Of two cells, and of the ledger.
+  // Two cells may have these writes, and the ledger beside them.
   static constexpr std::size_t kOfCell = Cell::kAccesses + Cell::kBytes / LedgerColumn::kBytes,
                                kMost = (Boards::kMostSeen / Cell::kBytes + 1) * kOfCell;
   std::uint32_t is_known = 0, n = 0;
@@ -60,7 +60,8 @@ struct Numbers {
 constexpr std::size_t kMostPes =
     (kMostOfQuestion - sizeof(Question)) / sizeof(std::uint32_t) / kOrders;
 static_assert(kMostWorkers <= kMostPes);
-// Bytes of an access that go into a shadow at once: who is asked takes in no messages meanwhile.
+// Bytes of an access that go into a shadow at once: the process that is asked takes in no messages
+// meanwhile.
 constexpr std::size_t kMostAdded = std::size_t{1} << 20;
 
 // ---- Answers
@@ -97,7 +98,7 @@ SeenThere answer_see(const Board& board, const Question& question) {
   return there;
 }
 
-// The greatest of all that are asked for.
+// Returns the greatest numbers in the clocks of the PEs that are asked for.
 Numbers answer_clocks(const Board& board, const Question& question,
                       std::span<const std::uint32_t> pes) {
   Numbers greatest;
@@ -170,7 +171,7 @@ Answer ask(const TraceJob& job, int pe, const Question& question,
   return answer;
 }
 
-// Of PEs of one other node.
+// Asks for the clocks of PEs of one other node.
 void ask_for_clocks(const TraceJob& job, std::size_t most, std::span<const std::uint32_t> pes,
                     const Moment& moment, const UseNumber& use) {
   std::size_t numbers = 1;
@@ -265,7 +266,8 @@ bool Boards::is_new_pair(std::uint64_t pair) const {
   return ask<std::uint32_t>(job_, 0, {.wanted = Wanted::pair, .pair = pair}) != 0;
 }
 
-// By each PE that does so: one that finds the flag set may be ahead of who is still telling.
+// Each PE that writes so tells the other nodes itself. A PE that finds the flag set may be ahead of
+// the PE that is still telling them.
 void Boards::note_unseen(bool orders) {
   note_unseen_in(board_.head(), orders);
   if (!job_.ask || has_told_of_unseen_[orders]) return;

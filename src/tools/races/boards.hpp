@@ -24,7 +24,7 @@ class Boards {
   std::string open(const TraceJob& job);
   void close();  // collective
 
-  // Of this node.
+  // The head of this node's board, this PE's part of the board, and the board.
   Head& head() const { return board_.head(); }
   PeBoard& mine() const { return board_.of(job_.pe); }
   const Board& of_node() const { return board_; }

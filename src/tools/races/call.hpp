@@ -15,8 +15,7 @@
 
 namespace meshmem::races {
 
-// Of a collective with a count and a place for each PE of the team, in elements: of source, before
-// the call, or of dest.
+// For a collective with a count and a place for each PE of the team, in elements.
 struct Counts {
   const std::size_t *nelems, *displs;
 };

@@ -164,8 +164,8 @@ void begin_known(Call& call, const Rule& rule) {
   }
 }
 
-// When it happens is not seen, nor when the program waits for it. So all that comes later may be
-// ordered behind all that was before.
+// The checker sees neither when the work on the stream happens nor when the program waits for it.
+// So all that comes later may be ordered behind all that was before.
 void begin_on_stream(const Rule& rule) {
   for (const bool orders : {false, true}) checker.boards.note_unseen(orders);
   take_call_number();

@@ -149,7 +149,7 @@ void learn_from_all() {
   for (int pe = 0; pe < checker.job.n_pes; ++pe)
     if (pe != checker.job.pe) others.push_back(pe);
   learn(others, {});
-  // Of the own PE other strands.
+  // Of this PE, only other strands.
   const std::size_t own = place_of(me(), Order::program);
   checker.boards.read_clocks({&checker.job.pe, 1}, {},
                              [own](std::size_t place, std::uint32_t number) {

@@ -12,13 +12,14 @@ namespace meshmem::races {
 void change_parallel(int change);  // as AccessHooks::change_parallel
 void release_to(const void* object);
 void acquire_from(const void* object);
-// Between these two this thread works as another strand. The begin acquires from the object, and
-// the end releases to its own. frame: of the function in which the thread begins this work;
-// nullptr: the frame stays as it was.
+// Between these two this thread works as another strand. begin_strand() acquires from its object,
+// and end_strand() releases to its own. frame: where the stack of this work begins; nullptr: where
+// it has begun before.
 void begin_strand(const void* object, const void* frame);
 void end_strand(const void* object);
 
-// The hook of a volatile load is called before the load, so the thread's next event acquires.
+// The hook of a volatile load is called before the load. So acquire_later() only notes the object,
+// and the thread's next event acquires from it by acquire_what_is_due().
 void acquire_later(const void* object);
 void acquire_what_is_due();
 

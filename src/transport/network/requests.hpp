@@ -14,12 +14,13 @@
 namespace meshmem::network {
 
 // The purpose of a request. Answers with data of a PE's memory come in the order of the requests,
-// so quiet only counts them. The answer to a question may overtake them, so it does not count.
+// so quiet needs only their number. An answer to a question may overtake them, so quiet leaves it
+// out.
 enum class Asks : bool { for_memory, a_question };
 
 class Requests {
  public:
-  // Adds a request to PE `from`, whose answer goes to dest, and returns its number. Raises
+  // Adds a request whose answer comes from PE `from` and goes to dest. Returns its number. Raises
   // *missing, which the answer lowers; nullptr: no thread waits for this request alone.
   std::uint64_t add(int from, void* dest, std::size_t bytes, std::atomic<std::size_t>* missing,
                     Asks asks = Asks::for_memory);

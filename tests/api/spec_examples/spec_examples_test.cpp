@@ -38,7 +38,7 @@
 //   locks.c        shmem_lock_example: update_in_two_steps. The locks around the output of
 //                  shmem_collect_example and writing_shmem_example: lines_stay_together
 //   profiling.c    pshmem_example: count_puts. pshmem_weak_symbol_1 and _2, pshmem_no_weak_symbol
-//                  are advice to who writes a library: tests/compile/symbols.py looks at the names
+//                  are advice to authors of libraries: tests/compile/symbols.py looks at the names
 //   deprecated.c   shmem_barrier_example: barrier_of_even. The rest are examples of earlier
 //                  versions
 //   elsewhere      shmem_global_exit_example ends the job: api.errors.exit_7 and exit_0. The last
