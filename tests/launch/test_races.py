@@ -19,6 +19,7 @@ OSHCC, HERE = os.environ.get("OSHCC", ""), os.path.dirname(os.path.abspath(__fil
 
 class RacesTest(launching.LaunchTest):
     program, mistakes = PROGRAM, MISTAKES
+    rounds = 1  # of each mistake
 
     def setUp(self):
         super().setUp()
@@ -31,6 +32,12 @@ class RacesTest(launching.LaunchTest):
         self.assertEqual(result.status, 1, result)
         assert_told(self, result, name, self.mistakes, self.program)
 
+    def check_mistakes(self, n_pes=n_pes_of):
+        for name in self.mistakes:
+            for _ in range(self.rounds):
+                with self.subTest(name):
+                    self.check_mistake(name, n_pes(name))
+
     def check_silence(self, *words):
         result = self.oshrun(*words, self.program, "all", "right")
         self.assertEqual((result.status, result.err), (0, ""), result)
@@ -38,9 +45,7 @@ class RacesTest(launching.LaunchTest):
 
 class TestRaces(RacesTest):
     def test_finds_each_mistake(self):
-        for name in MISTAKES:
-            with self.subTest(name):
-                self.check_mistake(name, n_pes_of(name))
+        self.check_mistakes()
 
     def test_all_pes_and_their_children_end_by_themselves(self):
         result = self.oshrun("-n", 3, PROGRAM, "put_get", "child")
@@ -120,9 +125,7 @@ class TestNodes(RacesTest):
         self.words = ("--fake-nodes", 2)
 
     def test_finds_each_mistake(self):
-        for name in MISTAKES:
-            with self.subTest(name):
-                self.check_mistake(name, n_pes_of(name))
+        self.check_mistakes()
 
     @unittest.skipUnless("MESHMEM_TEST_LONG" in os.environ, "MESHMEM_TEST_LONG is not set")
     def test_clocks_of_more_pes_than_an_answer_holds(self):
@@ -154,7 +157,7 @@ class TestNodes(RacesTest):
 
 
 class TestPolled(RacesTest):
-    mistakes = MISTAKES_OF_POLLING
+    mistakes, rounds = MISTAKES_OF_POLLING, 5
 
     def setUp(self):
         super().setUp()
@@ -167,9 +170,7 @@ class TestPolled(RacesTest):
                 self.assertEqual((result.status, result.err), (0, ""), result)
 
     def test_finds_mistakes_beside_them(self):
-        for name in self.mistakes:
-            with self.subTest(name):
-                self.check_mistake(name, 3)
+        self.check_mistakes(lambda _: 3)
 
     def test_programs_that_are_right_are_silent(self):
         self.check_silence("-n", 3)
@@ -195,9 +196,7 @@ class OfLoads:
         shutil.rmtree(cls.build_folder, ignore_errors=True)
 
     def test_finds_each_mistake(self):
-        for name in self.mistakes:
-            with self.subTest(name):
-                self.check_mistake(name, 2)
+        self.check_mistakes()
 
     def test_programs_that_are_right_are_silent(self):
         for n in (2, 3, 4):
@@ -220,18 +219,14 @@ class TestLoadsByClang(OfLoads, RacesTest):
     mistakes = {name: MISTAKES_OF_LOADS[name] for name in (
         "load_before_quiet", "copy_before_quiet", "struct_before_quiet",
         "atomic_flag_without_fence", "volatile_flag_without_fence", "lock_of_one")}
-    compiler, options = "clang", ("-O1",)
+    compiler, options, rounds = "clang", ("-O1",), 5
 
 
 class TestThreads(OfLoads, RacesTest):
     """Threads come in any order, and a mistake is found in each."""
     mistakes, options, source = MISTAKES_OF_THREADS, ("-O1", "-fopenmp"), "races_threads.cpp"
     wrapper = OSHCC.replace("oshcc", "oshc++")
-    rounds = 20 if "MESHMEM_TEST_LONG" in os.environ else 3
-
-    def test_finds_each_mistake(self):
-        for _ in range(self.rounds):
-            super().test_finds_each_mistake()
+    rounds = 20 if "MESHMEM_TEST_LONG" in os.environ else 5
 
     def test_programs_that_are_right_are_silent(self):
         for _ in range(self.rounds):
