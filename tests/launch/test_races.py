@@ -176,16 +176,16 @@ class TestPolled(RacesTest):
         self.check_silence("-n", 3)
 
 
-class OfLoads:
-    """A program that tells of its own loads and stores, by each compiler."""
-    mistakes, compiler, wrapper, source = MISTAKES_OF_LOADS, None, OSHCC, "races_loads.c"
+class Compiled:
+    """A program that tells of its own loads and stores."""
+    compiler, wrapper, options = None, OSHCC, ("-O2",)
 
     @classmethod
     def setUpClass(cls):
         if cls.compiler and not shutil.which(cls.compiler):
             raise unittest.SkipTest(f"there is no {cls.compiler}")
         cls.build_folder = tempfile.mkdtemp(prefix="meshmem-launch-test-")
-        cls.program = os.path.join(cls.build_folder, "races_loads")
+        cls.program = os.path.join(cls.build_folder, os.path.splitext(cls.source)[0])
         environment = dict(os.environ, **({"MESHMEM_CC": cls.compiler} if cls.compiler else {}))
         source = os.path.join(HERE, cls.source)
         subprocess.run([cls.wrapper, "--races", "-g", "-Werror", *cls.options, source,
@@ -194,6 +194,10 @@ class OfLoads:
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.build_folder, ignore_errors=True)
+
+
+class OfLoads(Compiled):
+    mistakes, source = MISTAKES_OF_LOADS, "races_loads.c"
 
     def test_finds_each_mistake(self):
         self.check_mistakes()
@@ -205,8 +209,6 @@ class OfLoads:
 
 
 class TestLoads(OfLoads, RacesTest):
-    options = ("-O2",)
-
     def test_without_the_check_nothing_is_told(self):
         del self.environment["MESHMEM_CHECK"]
         self.check_silence("-n", 2)
@@ -231,6 +233,24 @@ class TestThreads(OfLoads, RacesTest):
     def test_programs_that_are_right_are_silent(self):
         for _ in range(self.rounds):
             super().test_programs_that_are_right_are_silent()
+
+
+class TestMemoryModels(Compiled, RacesTest):
+    """The table in docs/memory_model.md that compares two models says what the check reports."""
+    source = "memory_models.c"
+
+    def test_the_page_says_which_programs_race(self):
+        with open(os.path.join(HERE, "..", "..", "docs", "memory_model.md"), encoding="utf-8") as f:
+            rows = re.findall(r"^\| `(\w+)` \|(?: (?:no )?race \|){2} ((?:no )?race) \|", f.read(),
+                              re.MULTILINE)
+        names = self.oshrun("-n", 1, self.program).out.split()
+        self.assertEqual([name for name, _ in rows], names)
+        for name, verdict in rows:
+            with self.subTest(name):
+                result = self.oshrun("-n", 3, self.program, name)
+                n_races = result.err.count("a race for")
+                self.assertEqual((result.status, n_races), (1, 1) if verdict == "race" else (0, 0),
+                                 result)
 
 
 if __name__ == "__main__":
