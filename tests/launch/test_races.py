@@ -83,6 +83,14 @@ class TestRaces(RacesTest):
         self.check_mistake("put_get", 2)
         self.check_silence("-n", 3)
 
+    @unittest.skipUnless("WITH_VARIABLE_NAMES" in os.environ, "built without libbacktrace")
+    def test_names_static_variables(self):
+        for name, place in (("put_get", "32 bytes at x"),
+                            ("get_p", r"(?:12 bytes at x|4 bytes at x \+ 0x8)")):
+            with self.subTest(name):
+                result = self.oshrun("-n", 2, PROGRAM, name)
+                self.assertRegex(result.err, rf"a race for {place} of PE 1: ")
+
     def test_says_how_often(self):
         result = self.oshrun("-n", 2, PROGRAM, "often")
         self.assertRegex(result.err, r"1 race, found \d+ times; the job ends with status 1")

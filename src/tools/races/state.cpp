@@ -67,7 +67,10 @@ std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes) {
 std::string name_of(const Range& range) {
   const std::size_t heap = checker.job.heap.bytes;
   if (range.offset < heap) return fmt::format("heap+{:#x}", range.offset);
-  return fmt::format("statics+{:#x}", range.offset - begin_of_statics());
+  const std::size_t offset = range.offset - begin_of_statics();
+  const std::uintptr_t address = checker.job.statics.base + offset;
+  const std::string name = checker.job.variable_at(reinterpret_cast<const void*>(address));
+  return name.empty() ? fmt::format("statics+{:#x}", offset) : name;
 }
 
 // ---- Clocks

@@ -112,7 +112,7 @@ void leave_routine();
 bool must_stay_out();
 
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
-std::string name_of(const Range& range);  // "heap+0x40"
+std::string name_of(const Range& range);  // "heap+0x40", or "table + 0xc" of a static variable
 
 // Each call of a PE gets a number. A strand's clock says up to which number it knows the calls of
 // each strand of each PE to be done, in each order (board.hpp). The clock is published in versions:
