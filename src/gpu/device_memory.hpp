@@ -108,7 +108,7 @@ class DeviceMemory {
   std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
   void allocate_slabs();
   bool all_uncached() const;
-  int local_number_of(const char* bus_id) const;
+  int local_number_of(const char* bus_id);
   std::optional<std::string> map_slab(Slab& slab, SharedRange DeviceOffer::*range);
   bool leave_to_copies(int pe);
   void find_routes();
@@ -133,6 +133,7 @@ class DeviceMemory {
   bool all_reach_all_ = false;
   bool pes_share_devices_ = false;
   std::size_t heap_bytes_ = 0;
+  std::vector<std::string> bus_ids_;   // of this process's devices; empty until they are needed
   std::vector<DeviceRoute> route_of_;  // by index
   Slab data_;
   Slab sync_;
