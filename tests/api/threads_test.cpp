@@ -163,7 +163,7 @@ TEST(Threads, S28_RunCollectivesOfDifferentTeams) {
 }
 
 // PE 0 splits two teams at once. The others come to the second one first, and to the first one only
-// when they have the second one's child: that must not wait for the split that only PE 0 is in.
+// when they have the second one's child. So they must get it while only PE 0 is in the first split.
 TEST(Threads, S28_SplitDifferentTeamsInUnlikeOrders) {
   const int n = n_pes();
   TeamView first = make_view(0, 1, n), second = make_view(n - 1, -1, n);

@@ -33,7 +33,7 @@ def programs_of_prrte():
 
 
 class UnderALauncher:
-    """What holds under every launcher; mixed into a test case that gives launch_words()."""
+    """These tests hold under every launcher; mixed into a test case that gives launch_words()."""
 
     # Whether a PE's status is the job's in every case, not only nonzero.
     exact_status = True

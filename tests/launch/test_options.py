@@ -195,7 +195,7 @@ class Options(launching.LaunchTest):
         self.assertEqual({name for name in new if not name.startswith("PMIX_")},
                          {"MESHMEM_OSHRUN_PES", "MESHMEM_OSHRUN_STATUS", "OMPI_MCA_schizo",
                           "OMPI_MCA_btl_vader_backing_directory"})
-        # What the user has chosen for Open MPI stays.
+        # The user's own choice for Open MPI stays.
         result = self.oshrun("-n", 3, "sh", "-c", "echo $MESHMEM_OSHRUN_PES $OMPI_MCA_schizo",
                              env={"OMPI_MCA_schizo": "jsm", "MESHMEM_OSHRUN_PES": "9"})
         self.assertEqual(result.out, "3 jsm\n" * 3)

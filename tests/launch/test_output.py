@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PEs write and read: whole lines, every byte, promptly, and standard input for PE 0."""
+"""PEs' output comes in whole lines, every byte, promptly, and PE 0 reads standard input."""
 import os
 import pty
 import re
@@ -38,7 +38,7 @@ while view:
 
 
 def read_for(fd, seconds):
-    """All that comes within so many seconds."""
+    """All that comes within `seconds`."""
     data, deadline = b"", time.monotonic() + seconds
     while time.monotonic() < deadline:
         if select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:

@@ -69,7 +69,7 @@ class TraceTest(launching.LaunchTest):
         return Trace(self.file)
 
     def meshmem_trace(self, *words, status=0):
-        """What it prints, to whichever of its outputs."""
+        """The output of meshmem-trace, also its errors."""
         result = subprocess.run([MESHMEM_TRACE, *words], capture_output=True, text=True,
                                 check=False)
         self.assertEqual(result.returncode, status, result)
@@ -369,7 +369,7 @@ class TestSummary(TraceTest):
         self.check_waits("-n", 4, "--fake-nodes", 2)
 
     def test_a_wait_of_unknown_cause(self):
-        """What the program's own store ends."""
+        """The program's own store ends a wait."""
         self.traced("-n", 1, PROGRAM, "own_store")
         (row,) = json.loads(self.meshmem_trace("waits", "--json", self.file))
         self.assertEqual((row["routine"], row["for"], row["ended_by"], row["waits"]),
