@@ -71,7 +71,7 @@ TEST(Threads, S41_DrawDistinctTickets) {
 }
 
 // Every thread waits for its namesake on the previous PE while others of its PE go on.
-TEST(Threads, S62_AWaitBlocksItsThreadOnly) {
+TEST(Threads, S62_AWaitBlocksOnlyItsCaller) {
   constexpr long kRounds = 30;
   SymmetricArray<long> ball(kThreads);
   std::fill(ball.data(), ball.data() + kThreads, 0);
@@ -86,7 +86,7 @@ TEST(Threads, S62_AWaitBlocksItsThreadOnly) {
   expect_all("ball", ball.data(), kThreads, kRounds);
 }
 
-TEST(Threads, S62_AWaitIsEndedByAnotherThreadOfThePe) {
+TEST(Threads, S62_AWaitEndsByAnAtomicOfItsOwnPe) {
   SymmetricArray<int> flag(1);
   flag[0] = 0;
   std::thread waiting([&] { shmem_int_wait_until(flag, SHMEM_CMP_EQ, 1); });
@@ -344,7 +344,7 @@ TEST(Threads, S28_DoUnlikeThingsAtOnce) {
 }
 
 // Threads that are gone leave nothing undone: their puts are completed by a quiet of their own.
-TEST(Threads, S34_AQuietCompletesItsThreadsPuts) {
+TEST(Threads, S34_AQuietCompletesItsCallersPuts) {
   SymmetricArray<long> data(kThreads), flag(kThreads);
   std::fill(flag.data(), flag.data() + kThreads, 0);
   std::fill(data.data(), data.data() + kThreads, 0);
