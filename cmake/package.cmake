@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `./mesh package` makes by CPack: Debian packages and a tarball that works in any folder. A part of the install is
+# `./mesh package` calls CPack for Debian packages and a tarball that works in any folder. A part of the install is
 # a component, and each component is a Debian package.
 set(package_of_runtime libmeshmem${meshmem_soversion})
 set(package_of_dev libmeshmem-dev)
@@ -35,7 +35,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# What Debian asks of each package besides; only packages have these files. SOURCE_DATE_EPOCH may set the date.
+# Other files that Debian asks of each package; only packages have them. SOURCE_DATE_EPOCH may set the date.
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
 foreach(component IN LISTS components)
   string(TOUPPER ${component} name)

@@ -30,7 +30,7 @@ static State module_state;  // kernels and the host share this memory
 inline thread_local const State* state_of_thread = nullptr;
 #elif defined(__CUDACC__) && !defined(__CUDACC_RDC__)
 // Each unit has its own here, too. It is not static, since nvcc writes a number of the unit into
-// the names of static objects: if the program loads a module by hand, the library finds the state
+// the names of static objects. If the program loads a module by hand, the library finds the state
 // by its name.
 __constant__ State module_state;
 #else

@@ -189,7 +189,7 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
                            (shmem_ctx_t ctx, const int* target_pes, size_t npes),
                            (, ctx, target_pes, npes))
 
-/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: the
+/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other. The
  * data itself says when it has come, so it needs no fence and no signal. A message takes half the
  * time of put_signal, and twice the bytes.
  *

@@ -18,8 +18,8 @@
  *   E     the type of an element (T is the type that pointers are declared with: E, or void in
  *         sized and mem forms)
  *
- * A row serves the typed, sized and mem form of a routine: shmem_<type>_put_signal is made with
- * PRE = <type>_ and an empty MID, shmem_put32_signal with an empty PRE and MID = 32,
+ * A row serves the typed, sized and mem form of a routine. shmem_<type>_put_signal is made with
+ * PRE = <type>_ and an empty MID. shmem_put32_signal is made with an empty PRE and MID = 32, and
  * shmem_putmem_signal with MID = mem. */
 
 /* clang-format off */

@@ -29,8 +29,9 @@
 //   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
 //            -> find the data slabs that the processor may store to
 //            where devices are processors: one file for the slabs of all PEs, which each maps once
-// The slabs are kept until the process ends, as the arena is: what kernels and captured graphs hold
-// stays valid, and drivers have lost memory over mappings that come and go.
+//
+// The slabs are kept until the process ends, as the arena is. So addresses that kernels and
+// captured graphs hold stay valid. Also, drivers have lost memory over mappings that come and go.
 
 namespace meshmem {
 

@@ -57,7 +57,7 @@ class Status(launching.LaunchTest):
         return result.out
 
     def ask(self, process):
-        """What SIGQUIT makes oshrun print."""
+        """The lines that oshrun prints at SIGQUIT."""
         process.send_signal(signal.SIGQUIT)
         lines = [""]
         while "(SIGQUIT again within 2 s ends the job)" not in lines[-1]:

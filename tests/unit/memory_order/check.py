@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the memory orders of the library's host protocols (protocols.py): check.py TOP
 
-It complains if the explorer is wrong about a classical litmus test, if the source has other orders
-than the protocols say, if an execution breaks a protocol, and if none does with a weaker order.
+It complains if the explorer is wrong about a classical litmus test, or if the source has other
+orders than the protocols say. It also complains if an execution breaks a protocol, or if no
+execution breaks it with a weaker order.
 """
 import pathlib
 import re
