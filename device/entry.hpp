@@ -108,21 +108,18 @@ class Entry {
 #define MESHMEM_PLACE_AFTER(...) \
   (__VA_ARGS__, meshmem::device::Place place = meshmem::device::here())
 
-// A routine, and a template without the place, for the routine's address: a call prefers the first,
-// which is not a template.
+// A routine, and one without the place for its address. No call chooses the latter, since only a
+// pointer's type tells what its result is.
 #undef MESHMEM_ROUTINE
-#undef MESHMEM_ROUTINE_IF_CALLED
-#define MESHMEM_ROUTINE(sides, result, name, params, ...)             \
-  MESHMEM_ROUTINE_IF_CALLED(sides, result, name, params, __VA_ARGS__) \
-  template <int = 0>                                                  \
-  sides result name params {                                          \
-    const meshmem::device::Entry meshmem_entry(#name, {"", 0});       \
-    __VA_ARGS__                                                       \
-  }
-#define MESHMEM_ROUTINE_IF_CALLED(sides, result, name, params, ...) \
-  sides result name MESHMEM_PLACED params {                         \
-    const meshmem::device::Entry meshmem_entry(#name, place);       \
-    __VA_ARGS__                                                     \
+#define MESHMEM_ROUTINE(sides, result, name, params, ...)       \
+  sides result name MESHMEM_PLACED params {                     \
+    const meshmem::device::Entry meshmem_entry(#name, place);   \
+    __VA_ARGS__                                                 \
+  }                                                             \
+  template <typename Result>                                    \
+  sides Result name params {                                    \
+    const meshmem::device::Entry meshmem_entry(#name, {"", 0}); \
+    __VA_ARGS__                                                 \
   }
 
 #endif

@@ -38,9 +38,9 @@
 
 /* A function for kernels alone that is compiled only where it is called: a template with nothing to
  * choose. There are thousands of them: compiling them all takes longer than most programs do. */
-#define MESHMEM_DEVICE_IF_CALLED \
-  template <int = 0>             \
-  MESHMEM_DEVICE
+#define MESHMEM_DEVICE_IF_CALLED(...) \
+  template <int = 0>                  \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, __VA_ARGS__)
 
 /* The group that calls a routine. Builds that can find out refuse a call by a part of it. */
 #define MESHMEM_TOGETHER(Group, routine) \
@@ -54,9 +54,8 @@
       MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::name args))
 
 /* A name of an extension for kernels alone. */
-#define MESHMEM_FORM(result, name, params, in_kernel)                                \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_DEVICE_IF_CALLED, result, shmemx_##name, params, \
-                            return meshmem::device::in_kernel;)
+#define MESHMEM_FORM(result, name, params, in_kernel) \
+  MESHMEM_DEVICE_IF_CALLED(result, shmemx_##name, params, return meshmem::device::in_kernel;)
 
 /* One element, by one thread; PE numbers of the world or of the context. */
 #define MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)                        \
@@ -227,14 +226,12 @@ MESHMEM_KERNEL_PACKETS(_block, Block)
 
 /* Overloads of the wave, block and grid forms, and for half and bfloat16 of those by one thread;
  * those of the standard's names are in shmem/generic.h. */
-#define MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args)              \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_DEVICE_IF_CALLED, result, shmemx_##op##ending, params, \
-                            return shmemx_##name##ending args;)
-#define MESHMEM_KERNEL_OVERLOAD_CTX_BY(ending, name, op, E, result, params, args)  \
-  MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args)            \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_DEVICE_IF_CALLED, result, shmemx_##op##ending, \
-                            MESHMEM_WITH_CTX params,                               \
-                            return shmemx_ctx_##name##ending MESHMEM_PASS_CTX args;)
+#define MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args) \
+  MESHMEM_DEVICE_IF_CALLED(result, shmemx_##op##ending, params, return shmemx_##name##ending args;)
+#define MESHMEM_KERNEL_OVERLOAD_CTX_BY(ending, name, op, E, result, params, args) \
+  MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args)           \
+  MESHMEM_DEVICE_IF_CALLED(result, shmemx_##op##ending, MESHMEM_WITH_CTX params,  \
+                           return shmemx_ctx_##name##ending MESHMEM_PASS_CTX args;)
 #define MESHMEM_KERNEL_OVERLOAD(...)             \
   MESHMEM_KERNEL_OVERLOAD_BY(_wave, __VA_ARGS__) \
   MESHMEM_KERNEL_OVERLOAD_BY(_block, __VA_ARGS__)

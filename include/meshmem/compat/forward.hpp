@@ -19,6 +19,9 @@
 #define MESHMEM_COMPAT_KERNEL \
   template <int = 0>          \
   MESHMEM_DEVICE
+#define MESHMEM_COMPAT_ROUTINE(...) \
+  template <int = 0>                \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, __VA_ARGS__)
 #else
 #define MESHMEM_COMPAT_SIDES inline
 #endif

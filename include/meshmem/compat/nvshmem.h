@@ -134,9 +134,8 @@ MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_BOTH)
 
 #ifdef MESHMEM_COMPILES_KERNELS
 /* half and bfloat16, in kernels. */
-#define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args)                    \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_COMPAT_KERNEL, result, nvshmem_##name, params, \
-                            return shmemx_##name args;)
+#define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_ROUTINE(result, nvshmem_##name, params, return shmemx_##name args;)
 MESHMEM_SHORT_FLOATS(MESHMEM_TYPED_ROW, MESHMEM_COMPAT_SHORT, MESHMEM_COMPAT_SHORT, MESHMEM_IN)
 #undef MESHMEM_COMPAT_SHORT
 #endif

@@ -230,7 +230,7 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
 /* ---- In kernels, by a warp (our wave) and by a block */
 #ifdef MESHMEM_COMPILES_KERNELS
 #define MESHMEM_COMPAT_FORM(result, name, params, ...) \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_COMPAT_KERNEL, result, nvshmemx_##name, params, __VA_ARGS__;)
+  MESHMEM_COMPAT_ROUTINE(result, nvshmemx_##name, params, __VA_ARGS__;)
 #define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                      \
   MESHMEM_COMPAT_FORM(result, name##_warp, params, return shmemx_##name##_wave args) \
   MESHMEM_COMPAT_FORM(result, name##_block, params, return shmemx_##name##_block args)
@@ -268,9 +268,8 @@ MESHMEM_COMPAT_KERNEL void nvshmemx_release_smem() {}
   MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD(name, op, __VA_ARGS__) \
   MESHMEM_COMPAT_SCATTER_ON_STREAM(name, op, __VA_ARGS__)       \
   MESHMEM_COMPAT_GROUP_SCATTER(name, op, __VA_ARGS__)
-#define MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD(name, op, E, result, params, args)  \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_COMPAT_KERNEL, result, nvshmem_##name, params, \
-                            return shmemx_##op args;)
+#define MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD(name, op, E, result, params, args) \
+  MESHMEM_COMPAT_ROUTINE(result, nvshmem_##name, params, return shmemx_##op args;)
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SCATTER_TYPE, MESHMEM_COMPAT_SHORT_SCATTER)
 #undef MESHMEM_COMPAT_SHORT_SCATTER
 #undef MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD

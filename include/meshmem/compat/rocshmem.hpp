@@ -321,7 +321,7 @@ MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
 /* ---- In kernels: by a wave, by a work-group (our block), and contexts of work-groups */
 #ifdef MESHMEM_COMPILES_KERNELS
 #define MESHMEM_COMPAT_FORM(result, name, params, ...) \
-  MESHMEM_ROUTINE_IF_CALLED(MESHMEM_COMPAT_KERNEL, result, rocshmem_##name, params, __VA_ARGS__;)
+  MESHMEM_COMPAT_ROUTINE(result, rocshmem_##name, params, __VA_ARGS__;)
 #define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                      \
   MESHMEM_COMPAT_FORM(result, name##_wave, params, return shmemx_##name##_wave args) \
   MESHMEM_COMPAT_FORM(result, name##_wg, params, return shmemx_##name##_block args)

@@ -61,6 +61,7 @@ CALL(with_another, shmem_long_p(heap, shmem_long_g(heap, 0), pe))
 #ifdef MESHMEM_TARGET_IS_CPU  // compilers for GPUs may not know how much stack such a call takes
 CALL(by_address, void (*p)(long*, long, int) = shmem_long_p; p(heap, 1, pe))
 CALL(overload_by_address, void (*p)(long*, long, int) = shmem_p; p(heap, 1, pe))
+CALL(form_by_address, int (*p)(shmem_team_t) = shmemx_team_sync_block; p(SHMEM_TEAM_INVALID))
 #endif
 
 }  // namespace
