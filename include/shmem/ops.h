@@ -334,4 +334,9 @@
 #define MESHMEM_WITH_CTX(...) (shmem_ctx_t ctx, __VA_ARGS__)
 #define MESHMEM_PASS_CTX(...) (ctx, __VA_ARGS__)
 
+/* Defines a routine of C++; the body comes last. In kernels with checks it also notes where the
+ * program calls it (device/entry.hpp). */
+#define MESHMEM_ROUTINE(sides, result, name, params, ...) \
+  sides result name params { __VA_ARGS__ }
+
 #endif

@@ -60,6 +60,8 @@ if ends=$(nm -A "$build/device/libmeshmem_kernels.a" 2>/dev/null | grep ' U exit
 fi
 
 "$build/bin/oshhip" -O2 -Wall -Wextra -Werror -c "$outside/outside.hip" -o "$build/outside.o"
+# Kernels with checks, of every way in which routines are defined.
+"$build/bin/oshhip" --check -O2 -Wall -Wextra -Werror -c "$source/tests/device/errors/places.cpp" -o "$build/places.o"
 [ "$target" != cuda ] ||
   "$build/bin/oshhip" -c "$source/tests/compile/hip_on_cuda.cpp" -o "$build/hip_on_cuda.o"
 read -rd '' -a refused <<<"${refusals[$target]}" || true
