@@ -64,6 +64,7 @@ struct TeamArea {
   Line other_lines[kLineSlots][kMessageLines - 1];  // the other lines of messages in lines
   Line accused;                       // in the area of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
+  // Aligned for copies. Areas are never mapped alone, so pages may be larger.
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
 };
 

@@ -56,6 +56,8 @@ bool read_row(const WaitRow& row, WaitSeen& seen);
 
 enum class PePhase : std::uint32_t { silent, starting, running, finalized };
 
+// Keeps PEs out of each other's pages where these are small. Larger pages do no harm, since no part
+// of a board is mapped alone.
 inline constexpr std::size_t kStatusPage = 4096;
 inline constexpr int kRowsOfPe = 15;
 inline constexpr int kRowsOfKernels = 11;  // the last ones; kernels take no others
