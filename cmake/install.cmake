@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` lays down for programs that use meshmem: library, headers, CMake package, pkg-config file.
+# `cmake --install` lays down these for programs that use meshmem: library, headers, CMake package, pkg-config file.
 # Every path in it is computed from the file's own place, so that the whole prefix can be moved.
 # (The programs beside the library are installed by launcher/, the libraries of networks by src/transport/.)
 include(CMakePackageConfigHelpers)
@@ -18,7 +18,7 @@ install(TARGETS ${libraries} EXPORT meshmem_targets
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
-# What kernels include, and HIP's headers where the target has none.
+# The headers that kernels include, and HIP's headers where the target has none.
 set(device_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/meshmem/device)
 install(DIRECTORY device/ DESTINATION ${device_include_dir}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN "hip_on_*" EXCLUDE PATTERN kernels EXCLUDE PATTERN launch.hpp EXCLUDE)
@@ -32,7 +32,7 @@ endif()
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/meshmem COMPONENT license)
 
-# What tools that watch programs should not speak of.
+# Reports that valgrind and ThreadSanitizer should suppress.
 install(FILES src/valgrind.supp src/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/meshmem)
 
 install(EXPORT meshmem_targets NAMESPACE meshmem:: FILE meshmemTargets.cmake DESTINATION ${package_dir})

@@ -49,8 +49,8 @@ function(meshmem_compile_by_launches target)
   endif()
 endfunction()
 
-# The object is made by a command of its own, with TARGET's include directories and definitions; further options for
-# it are in MESHMEM_HIPCC_OPTIONS, and what hipcc is run by, such as a cache, in MESHMEM_HIPCC_LAUNCHER.
+# The object is made by a command of its own, with TARGET's include directories and definitions. MESHMEM_HIPCC_OPTIONS
+# has further options for it, and MESHMEM_HIPCC_LAUNCHER the command that runs hipcc, such as a cache.
 function(meshmem_compile_by_hipcc target source)
   # By its path, as CMake's own objects: files of a target may have one name in several folders.
   file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${source})

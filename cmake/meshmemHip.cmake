@@ -2,7 +2,7 @@
 # Finds HIP for AMD GPUs, as Debian and as ROCm install it: the compiler driver MESHMEM_HIPCC, and the imported target
 # meshmem::amdhip with the host API. Both are taken from one place: where hipcc is, unless it is told otherwise.
 # (CMake's own language HIP does not accept Debian's layout, and hip-config.cmake asks for packages that are not needed.
-# Projects may enable it all the same, and link meshmem::device.)
+# Projects may enable it all the same, and link meshmem::device: tests/compile/hip_language.sh.)
 # Included by the project's build and by the installed package.
 find_program(MESHMEM_HIPCC hipcc HINTS $ENV{ROCM_PATH}/bin PATHS /opt/rocm/bin DOC "hipcc, for MESHMEM_TARGET=hip")
 if(NOT MESHMEM_HIPCC)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which networks are built: MESHMEM_UCX=ON asks for UCX and ends without it, OFF does without, AUTO (the default)
-# takes it where its headers are. What was decided is printed, and meshmem-info says it.
+# takes it where its headers are. CMake prints the decision, and meshmem-info says it.
 set(MESHMEM_UCX AUTO CACHE STRING "Build libmeshmem_ucx.so, for RDMA networks: AUTO, ON or OFF")
 set_property(CACHE MESHMEM_UCX PROPERTY STRINGS AUTO ON OFF)
 if(NOT MESHMEM_UCX MATCHES "^(AUTO|ON|OFF)$")

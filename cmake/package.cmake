@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `./mesh package` makes by CPack: Debian packages and a tarball that works in any folder. A part of the install is
+# `./mesh package` calls CPack for Debian packages and a tarball that works in any folder. A part of the install is
 # a component, and each component is a Debian package.
 set(package_of_runtime libmeshmem${meshmem_soversion})
 set(package_of_dev libmeshmem-dev)
@@ -9,10 +9,12 @@ set(summary_of_runtime "${PROJECT_DESCRIPTION}, shared libraries")
 set(summary_of_dev "${PROJECT_DESCRIPTION}, for compiling programs")
 set(summary_of_tools "${PROJECT_DESCRIPTION}, launcher and tools")
 set(summary_of_doc "${PROJECT_DESCRIPTION}, documentation")
-set(section_of_runtime libs)
+# The section, and in a field of its own whether packages for several processors may be installed together (same), or one
+# may serve all of them (foreign). The programs of libmeshmem-dev forbid both. CPack 3.25 has no variable for the field.
+set(section_of_runtime "libs\nMulti-Arch: same")
 set(section_of_dev libdevel)
-set(section_of_tools utils)
-set(section_of_doc doc)
+set(section_of_tools "utils\nMulti-Arch: foreign")
+set(section_of_doc "doc\nMulti-Arch: foreign")
 set(same_version "(= ${PROJECT_VERSION})")
 set(depends_of_dev "${package_of_runtime} ${same_version}")
 set(depends_of_tools "${package_of_runtime} ${same_version}, python3:any")
@@ -35,7 +37,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# What Debian asks of each package besides; only packages have these files. SOURCE_DATE_EPOCH may set the date.
+# Other files that Debian asks of each package; only packages have them. SOURCE_DATE_EPOCH may set the date.
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
 foreach(component IN LISTS components)
   string(TOUPPER ${component} name)

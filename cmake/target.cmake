@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What MESHMEM_TARGET says about compilers and about HIP's API: the target meshmem_hip has <hip/hip_runtime_api.h> and the
-# library behind it. Nothing is detected: what a target needs and the machine lacks is an error.
+# MESHMEM_TARGET chooses the compilers and HIP's API: the target meshmem_hip has <hip/hip_runtime_api.h> and the
+# library behind it. Nothing is detected: if the machine lacks what the target needs, that is an error.
 set(MESHMEM_TARGET cpu CACHE STRING "What device code is compiled for: cpu, hip or cuda")
 set_property(CACHE MESHMEM_TARGET PROPERTY STRINGS cpu hip cuda)
 if(NOT MESHMEM_TARGET MATCHES "^(cpu|hip|cuda)$")

@@ -26,8 +26,8 @@ struct Scalar {
   std::uint64_t word[2];
 };
 
-// A copy of this PE or between PEs by stores of a kernel: for small ones, where a copy engine takes
-// longer to start, and for ends that only a kernel reaches.
+// A copy of this PE or between PEs by stores of a kernel. It is for small copies, for which a copy
+// engine takes longer to start, and for ends that only a kernel reaches.
 hipError_t launch_copy(void* to, const void* from, std::size_t bytes, hipStream_t stream);
 
 // Blocks of `block_bytes` (elements of elem_bytes each); strides in bytes.

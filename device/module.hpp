@@ -11,6 +11,7 @@
 
 #include <cstdio>
 
+#include "device/entry.hpp"
 #include "device/memory.hpp"
 #include "device/state.hpp"
 #include "shmem/constants.h"
@@ -30,7 +31,7 @@ static State module_state;  // kernels and the host share this memory
 inline thread_local const State* state_of_thread = nullptr;
 #elif defined(__CUDACC__) && !defined(__CUDACC_RDC__)
 // Each unit has its own here, too. It is not static, since nvcc writes a number of the unit into
-// the names of static objects: if the program loads a module by hand, the library finds the state
+// the names of static objects. If the program loads a module by hand, the library finds the state
 // by its name.
 __constant__ State module_state;
 #else
@@ -70,28 +71,44 @@ MESHMEM_DEVICE const State& state() {
 // Whether kernels look for mistakes of their callers.
 constexpr bool kChecks = MESHMEM_KERNEL_CHECKS != 0;
 
+// Prints one line about a mistake: the call that makes it and, on GPUs, the thread. On processors
+// the line about the kernel's end names the thread.
+#define MESHMEM_PRINT_MISTAKE(format, ...) \
+  MESHMEM_PRINT_LINE("PE %d, ", state().me, format, __VA_ARGS__)
+#if !MESHMEM_KERNEL_CHECKS  // compiled, but never called
+#define MESHMEM_PRINT_LINE(who, pe, format, ...) printf(who format, pe, __VA_ARGS__)
+#else
+#define MESHMEM_PRINT_LINE(who, pe, format, ...)                                                \
+  [](auto me, auto... values) MESHMEM_NOT_INLINED {                                             \
+    const Entry* const entry = current_entry();                                                 \
+    if (entry && entry->line())                                                                 \
+      printf("meshmem: " who "in a kernel: %s: " format "; called at %s:%d" MESHMEM_THREAD, me, \
+             entry->routine(), values..., entry->file(), entry->line() MESHMEM_THREAD_INDICES); \
+    else                                                                                        \
+      printf("meshmem: " who "in a kernel: " format MESHMEM_THREAD, me,                         \
+             values... MESHMEM_THREAD_INDICES);                                                 \
+  }(pe, __VA_ARGS__)
+#endif
+#if defined(MESHMEM_TARGET_IS_CPU)
+#define MESHMEM_THREAD "\n"
+#define MESHMEM_THREAD_INDICES
+#else
+#define MESHMEM_THREAD "; block (%u, %u, %u), thread (%u, %u, %u)\n"
+#define MESHMEM_THREAD_INDICES                                                               \
+  , unsigned(blockIdx.x), unsigned(blockIdx.y), unsigned(blockIdx.z), unsigned(threadIdx.x), \
+      unsigned(threadIdx.y), unsigned(threadIdx.z)
+#endif
+
 // Without the state every call looks like a mistake: this says the real reason. For checks.
 MESHMEM_DEVICE void check_job() {
   if (!kChecks || state().n_pes > 0) return;
-  printf(
-      "meshmem: in a kernel: this module has no job with device memory: kernels call the library "
-      "between shmem_init and shmem_finalize, after shmemx_module_init where the module was loaded "
-      "later, on PEs with a device heap\n");
+  MESHMEM_PRINT_LINE(
+      "%s", "", "%s",
+      "this module has no job with device memory: kernels call the library between shmem_init and "
+      "shmem_finalize, after shmemx_module_init where the module was loaded later, on PEs with a "
+      "device heap");
   trap();
 }
-
-// Prints one line about a mistake, with the thread that makes it. On processors the line about the
-// kernel's end names the thread.
-#if defined(MESHMEM_TARGET_IS_CPU)
-#define MESHMEM_PRINT_MISTAKE(format, ...) \
-  printf("meshmem: PE %d, in a kernel: " format "\n", state().me, __VA_ARGS__)
-#else
-#define MESHMEM_PRINT_MISTAKE(format, ...)                                                     \
-  printf("meshmem: PE %d, in a kernel: " format "; block (%u, %u, %u), thread (%u, %u, %u)\n", \
-         state().me, __VA_ARGS__, unsigned(blockIdx.x), unsigned(blockIdx.y),                  \
-         unsigned(blockIdx.z), unsigned(threadIdx.x), unsigned(threadIdx.y),                   \
-         unsigned(threadIdx.z))
-#endif
 
 // Ends the kernel; with checks it says why.
 [[noreturn]] MESHMEM_DEVICE void refuse_address(const void* address) {

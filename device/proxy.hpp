@@ -14,9 +14,9 @@
 #include "device/packets.hpp"
 #include "device/poll.hpp"
 
-// A command's ticket is its number. A thread waits until the host has consumed the command, if the
-// source of a put shall be free again; until the command is completed, as quiet does; or for a
-// result. Results have numbers of their own, since a result is kept until it has been read and a
+// A command's ticket is its number. A thread waits until the host has consumed the command, so that
+// a put's source is free again; until the command is completed, as in quiet; or for a result.
+// Results have numbers of their own, since a result is kept until it has been read and a
 // slot is not. The lanes of a wave that come together take their numbers by one addition. They may
 // wait only for numbers before those of their own wave: a ring has many more slots than a wave has
 // lanes.

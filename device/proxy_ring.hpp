@@ -33,7 +33,7 @@ enum class ProxyOp : std::uint8_t {
   collective,         // dest, source, count, two numbers, bytes of an element, result; see HostCall
 };
 
-// A collective that the host runs for kernels: its `pe` is the team's slot, its length the ElemType
+// A collective that the host runs for kernels. Its `pe` is the team's slot, its length the ElemType
 // of a reduction, its detail the CollectiveKind and, above these bits, the ReduceOp.
 constexpr int kCollectiveKindBits = 4;
 static_assert(static_cast<int>(CollectiveKind::exscan) < 1 << kCollectiveKindBits,

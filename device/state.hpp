@@ -81,8 +81,8 @@ constexpr int kStepBits = 16;
 //   the packets of all channels, then their wide lines, then plain data:
 //                      [ parity ][ sender ][ row ]
 //
-// Arrivals lie side by side, so a thread that looks at those of 16 PEs asks for one line: it takes
-// 0.1 to 0.2 us off a meeting of 4 GPUs.
+// Arrivals lie side by side, so a thread that looks at those of 16 PEs asks for one line. This
+// takes 0.1 to 0.2 us off a meeting of 4 GPUs.
 // Packets, wide lines and plain data never share memory: data of one could look like a flag of
 // another. GPUs that have no wide lines (collectives/wide_lines.hpp) need no memory for them.
 constexpr int kTeamSlots = 2048;

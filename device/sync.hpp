@@ -12,20 +12,20 @@
 #include "device/proxy.hpp"
 #include "device/teams.hpp"
 
-// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch, which
-// lies in the memory of each PE's device: a captured graph counts on when it is replayed. Blocks of
+// A channel of a team (state.hpp) counts its collectives with one 64-bit number, its epoch. It lies
+// in the memory of each PE's device, so a captured graph counts on when it is replayed. Blocks of
 // one kernel run on a channel each; groups in users' kernels, but for grids, on channel 0.
 //
 // The invariant above makes two halves of space for data, by the parity of e, enough for any
 // mixture of operations. Epochs are compared by signed difference and never reset while the team
 // lives. next_epoch(), Meeting and the kernels of kernels/single_*.hpp, broadcast_lines.hpp and
-// line_ends.hpp count them up by one rule: in an operation the leader writes the epoch between two
+// line_ends.hpp count them up by one rule. In an operation the leader writes the epoch between two
 // barriers of the group. The others have read it before the first of these.
 //
 // Packets (collectives/packet_rows.hpp) carry an epoch cut to 32 bits. It comes around after 2^32
 // operations, long after which a packet of a long message might still lie in its row. So a group
-// that takes the epoch to a multiple of 2^30, by packets or by a meeting alone, meets the others
-// there, wipes the channel's packets and meets them again.
+// acts if it takes the epoch to a multiple of 2^30, by packets or by a meeting alone. It meets the
+// others there, wipes the channel's packets and meets the others again.
 
 namespace meshmem {
 namespace device {

@@ -32,6 +32,12 @@
 #if defined(__HIP__)
 #define MESHMEM_DEVICE_OUT_OF_LINE __device__ __attribute__((noinline))
 #endif
+// For a lambda.
+#if defined(__CUDACC__)
+#define MESHMEM_NOT_INLINED
+#else
+#define MESHMEM_NOT_INLINED __attribute__((noinline))
+#endif
 #define MESHMEM_HOST_DEVICE MESHMEM_CHECKED_NAME __host__ __device__ inline
 #define MESHMEM_HOST_DEVICE_MEMBER MESHMEM_CHECKED_NAME __host__ __device__
 #else

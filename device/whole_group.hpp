@@ -26,24 +26,24 @@ inline void note_call(const CooperativeGrid&, const char* routine) {
   hip_on_cpu::note_call_of_grid(routine);
 }
 #elif MESHMEM_KERNEL_CHECKS
-[[noreturn]] MESHMEM_DEVICE void refuse_part(const char* routine, int callers, int size) {
-  MESHMEM_PRINT_MISTAKE("%s takes all %d threads of the group, and %d called it", routine, size,
+[[noreturn]] MESHMEM_DEVICE void refuse_part(int callers, int size) {
+  MESHMEM_PRINT_MISTAKE("the call takes all %d threads of the group, and %d make it", size,
                         callers);
   trap();
 }
 MESHMEM_DEVICE void note_call(const Thread&, const char*) {}
 // Finds lanes that have ended. On AMD GPUs it also finds lanes that have taken another branch.
-MESHMEM_DEVICE void note_call(const Wave& wave, const char* routine) {
+MESHMEM_DEVICE void note_call(const Wave& wave, const char*) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   const int callers = __popc(__ballot_sync(0xffffffff, 1));
 #else
   const int callers = __popcll(__ballot(1));
 #endif
-  if (callers != wave.size()) refuse_part(routine, callers, wave.size());
+  if (callers != wave.size()) refuse_part(callers, wave.size());
 }
-MESHMEM_DEVICE void note_call(const Block& block, const char* routine) {
+MESHMEM_DEVICE void note_call(const Block& block, const char*) {
   const int callers = __syncthreads_count(1);
-  if (callers != block.size()) refuse_part(routine, callers, block.size());
+  if (callers != block.size()) refuse_part(callers, block.size());
 }
 MESHMEM_DEVICE void note_call(const CooperativeGrid&, const char* routine) {
   note_call(Block(), routine);

@@ -14,8 +14,8 @@
 //   combine    waits until all experts have answered, and adds the results of each token
 //
 // No PE knows in advance how many tokens come from where: the list says it when it arrives. All
-// numbers are small whole ones, so that sums are exact in any order, and the results are compared
-// with those of a plain loop on the host, bit by bit.
+// numbers are small whole ones, so that sums are exact in any order. The results are compared with
+// those of a plain loop on the host, bit by bit.
 
 #include <chrono>
 
@@ -69,8 +69,9 @@ struct Layer {
   float* token;          // of this PE: [token][width]
   float* result;         // of this PE: [token][width]
 
-  // Symmetric. For each local expert and PE: the tokens from there, the list (how many there are,
-  // then the number of each one's answer on that PE), and the last round whose list is here.
+  // Symmetric. For each local expert and PE: the tokens from there, the list, and the last round
+  // whose list is here. A list says how many tokens there are, then the number of each one's answer
+  // on that PE.
   float* inbox;
   int* list;
   std::uint64_t* list_arrived;

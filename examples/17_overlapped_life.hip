@@ -14,7 +14,7 @@
 //   others                                                                     other rows
 //
 // Nobody waits for a row on its way before the next generation needs it. To a PE of another machine
-// a put is a command for the proxy, a thread of the host, so the kernel is at its other rows while
+// a put is a command for the proxy, a thread of the host. So the kernel is at its other rows while
 // the network works. The code does not say which PEs are far.
 //
 // Invariant: every cell depends on the rule alone, so both ways come to the same board.

@@ -22,8 +22,8 @@
 #define SHMEM_FUNCTION_ATTRIBUTES
 
 /* Unless a routine says otherwise, the addresses called dest, source, ivar or sig_addr on the
- * remote side are symmetric: in the heap of shmem_malloc, or global and static variables of the
- * executable. */
+ * remote side are symmetric. They are in the heap of shmem_malloc, or of global and static
+ * variables of the executable. */
 
 /* nvcc, hipcc, and a C++ compiler for the target that runs kernels on the CPU. */
 #if defined(__cplusplus) && (defined(__CUDACC__) || defined(__HIP__) || defined(MESHMEM_HIP_ON_CPU))

@@ -41,10 +41,10 @@ extern "C" {
  * process that has the id can join the job. MESHMEM_NETWORK_DEVICE chooses the interface whose
  * address is in the id; unset, the id has the addresses of up to four.
  *
- * If a launcher with PMIx or PMI-1 has started the maker of the id, and nranks is the number of
- * processes that it has started, the PEs start by the launcher. shmemx_init_attr then compares rank
- * with the launcher's number. A part of the launcher's processes makes a job of its own. A process
- * stays in its job: a later shmemx_init_attr starts this job again, as shmem_init does.
+ * If a launcher with PMIx or PMI-1 has started the maker of the id, and has started nranks
+ * processes, the PEs start by the launcher. shmemx_init_attr then compares rank with the launcher's
+ * number. A part of the launcher's processes makes a job of its own. A process stays in its job: a
+ * later shmemx_init_attr starts this job again, as shmem_init does.
  *
  * shmemx_init_mpi_comm does all that if the program has MPI to hand over the bytes. The PEs are the
  * ranks of a communicator, whose address it takes:
@@ -69,16 +69,17 @@ int shmemx_init_mpi_comm(const void* communicator);
 
 /* ---- A new team of `npes` PEs of the world, in the order of `pes`. A collective of these PEs
  * alone: the others take no part. Each gives the same list, which has the caller and no PE twice.
- * Returns 0, or nonzero on all these PEs with SHMEM_TEAM_INVALID in *new_team: if a PE has no slot
- * for another team, or if the job has used more different lists than it has room for (512 of two or
- * more PEs, together with active sets). shmem_team_destroy ends the team. */
+ * Returns 0, or nonzero on all these PEs with SHMEM_TEAM_INVALID in *new_team. It fails if a PE has
+ * no slot for another team, or if the job has no room for another list. A job has room for 512
+ * different lists of two or more PEs, together with active sets. shmem_team_destroy ends the team.
+ */
 int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
 
 /* From now on the team's broadcasts, fcollects, alltoalls, reductions and reduce-scatters on
- * streams take buffers in any memory of the calling PE's device, symmetric or not; maxloc and
+ * streams take buffers in any memory of the calling PE's device, symmetric or not. maxloc and
  * minloc still need symmetric buffers. On NVIDIA GPUs such calls are as fast as others up to 4 MiB.
  * On other targets they are slower, since the data goes as packets. All PEs of the team call it,
- * between the same two collectives of the team. Returns 0, or nonzero on all of them: if the team
+ * between the same two collectives of the team. Returns 0, or nonzero on all of them if the team
  * has no large slot (docs/limits.md), PEs on several machines, or devices that do not reach each
  * other. */
 int shmemx_team_take_any_memory(shmem_team_t team);
@@ -138,16 +139,17 @@ void shmemx_module_init(void);
  * -fatbin or -ptx, and was loaded with the PE's device current.
  *
  * shmemx_loaded_module_init returns 0, also if the module is known already. It returns nonzero,
- * after a line that says why, before shmem_init, for a module that does not call the library or
- * calls another version of it, and on processors (the target cpu), which have no such modules.
+ * after a line that says why, before shmem_init, and for a module that does not call the library or
+ * calls another version of it. Processors (the target cpu) have no such modules, so there it always
+ * returns nonzero.
  * shmemx_loaded_module_finalize returns 0, also after shmem_finalize, and nonzero, after a line,
  * for a module that is not known. */
 int shmemx_loaded_module_init(void* module);
 int shmemx_loaded_module_finalize(void* module);
 
 /* ---- Reductions beyond the standard: collectives of a team, as its reductions (9.10), for the
- * types that kernels have; on host and device memory, in kernels (also _wave and _block), and on
- * streams (_on_stream). 0 on success. Overloads in C++: shmemx_avg_reduce(team, float*, ...).
+ * types that kernels have. They work on host and device memory, in kernels (also _wave and _block),
+ * and on streams (_on_stream). 0 on success. Overloads in C++: shmemx_avg_reduce(team, float*, ...)
  *
  *   shmemx_<type>_avg_reduce(team, dest, source, nreduce)
  *     The average of the PEs' elements: their sum as shmem_<type>_sum_reduce has it, divided by the

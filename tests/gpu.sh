@@ -48,7 +48,7 @@ tests() {  # NAME ctest's arguments
   step "$name" ctest --test-dir $build --output-on-failure --no-tests=error "$@"
   grep -E '(Passed|Failed|Timeout|Skipped) |tests passed' "$out/$name.log" | sed 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: //' >"$out/$name.list"
 }
-# What has so many PEs, as a regular expression: tests of kernels, and of host calls that use them; and the examples.
+# The names of tests by N PEs, as a regular expression: tests of kernels and of host calls that use them; and the examples.
 kernels_by() { echo "^device\\..*\\.$1pe|^api\\.(device_memory|device_rma|device_synchronization|device_collectives|large_blocks_on_stream|on_stream|extensions|reduce_plan)\\.$1pe\$"; }
 examples_by() { [[ $steps != *" examples "* ]] || echo "^examples\\.1[0-9].*\\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, in few rounds, long replays left out
@@ -58,8 +58,8 @@ checked() {  # TOOL: every program of tests/device at 2 PEs, in few rounds, long
       "$build/bin/device_$program" --gtest_filter=-'*ReplaysCountOn*'
   done
 }
-# Under NVIDIA's MPS kernels of several processes run on a GPU at the same time, each on its share of it, and wait for each other
-# as on GPUs of their own; without it they take turns of milliseconds.
+# Under NVIDIA's MPS kernels of several processes run on a GPU at the same time, each on its share of it. They wait for each
+# other as on GPUs of their own. Without MPS they take turns of milliseconds.
 mps_starts() {
   [[ $target == cuda ]] && command -v nvidia-cuda-mps-control >/dev/null || return 1
   CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
@@ -78,7 +78,7 @@ nine_on_a_gpu() {
   CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 MESHMEM_DEVICE_HEAP_SIZE=64m step nine-on-a-gpu timeout 100 $build/bin/oshrun -n 9 --timeout 90 \
     $build/bin/meshmem-bench allreduce --check --max-bytes 4M --runs 1 --iterations 3
 }
-at_a_time() {  # JOBS PERCENT COMMAND...: so many of ctest's jobs, each with this share of a GPU for a process
+at_a_time() {  # JOBS PERCENT COMMAND...: COMMAND with JOBS jobs of ctest, each with this share of a GPU for a process
   local jobs=$1 share=$2
   shift 2
   # A test of several PEs counts as two for ctest.
@@ -91,7 +91,7 @@ two_on_a_gpu() {
 }
 
 # A test of one PE waits for no other, so several may share a GPU. Starting a job of 4 PEs takes 2.5 s, in which the GPUs do nothing:
-# with MPS four jobs run at a time. What runs without it are traps, which would end the others' jobs too.
+# with MPS four jobs run at a time. Tests of traps run without MPS, since a trap would end the others' jobs too.
 if [[ $steps == *" tests "* && $gpus -ge 4 ]] && mps_starts; then
   at_a_time 1 25 tests tests-1 -R "$(kernels_by 1)" &
   by_4=$(kernels_by 4) examples=$(examples_by 4)

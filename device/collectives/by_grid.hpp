@@ -47,7 +47,7 @@ MESHMEM_DEVICE void with_own_registers(const CooperativeGrid&, const TeamSync& s
 
 // Returns up to how many bytes a grid uses packets. Each limit is that of one block times the
 // number of blocks, or that of a whole grid if it is less. Above the grid's limit the speed of the
-// links matters most: packets put twice the bytes on them, so two_shot is no better than pulling,
+// links matters most. Packets put twice the bytes on them, so two_shot is no better than pulling,
 // and the two meetings of a pull cost little. Large data is pulled: many blocks have enough loads
 // under way to fill the links. A pull adds in PE order, as all reductions of users' kernels do. The
 // library's own kernels take a ring for the largest data; a ring adds in another order.

@@ -54,7 +54,7 @@ class BlockRunner {
     bool is_over = false;
   };
 
-  // Sets of lanes are masks. Meetings of the whole wave use the two sets of values in turn: when a
+  // Sets of lanes are masks. Meetings of the whole wave use the two sets of values in turn. When a
   // lane comes to the meeting after the next one, all lanes have read the values of this one.
   struct Wave {
     std::uint64_t live, at_barrier;

@@ -83,7 +83,7 @@ void copy_words(char* dest, const char* source, std::size_t size) {
   }
 }
 
-// A short copy may be of words that kernels store to or poll at this moment (flags, signals): like
+// A short copy may be of words that kernels store to or poll at this moment (flags, signals). Like
 // a GPU's copy engine it moves each aligned word whole, and acquires each word that it reads before
 // it goes on.
 void copy_bytes(void* dest, const void* source, std::size_t size) {

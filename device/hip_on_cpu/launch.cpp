@@ -139,7 +139,7 @@ void LaunchRun::ask_for_another_thread() {
   }
 }
 
-// Blocks may also wait without saying so (a loop around an atomic): when none has finished for a
+// Blocks may also wait without saying so (a loop around an atomic). So if none has finished for a
 // while, the rest get OS threads as well, twice as many each time.
 void LaunchRun::wait_until_finished() {
   std::unique_lock lock(mutex_);

@@ -29,7 +29,7 @@ constexpr std::size_t kBytesPerCopyBlock = 32 * 1024;
 constexpr std::size_t kOneBlockBytes = 64 * 1024;  // above, a kernel of many blocks moves the data
 
 // The threads of a block if its kernel works with any number of them: `wide` on GPUs and in wide
-// kernels, else one, since the threads of a block take turns on a processor.
+// kernels, else one. On a processor the threads of a block take turns.
 #if defined(MESHMEM_TARGET_IS_CPU)
 inline bool kernels_are_wide() { return hip_on_cpu::has_wide_kernels(); }
 inline unsigned any_threads(unsigned wide) { return kernels_are_wide() ? wide : 1; }
@@ -54,10 +54,9 @@ inline unsigned copy_blocks_for(std::size_t bytes) {
                                                           : wanted);
 }
 
-// Called by each thread at the end of a kernel that has stored to other PEs, so that a signal,
-// quiet or meeting that follows on the stream comes after these stores. The end of a kernel
-// releases to its own device only, and no other block or later kernel can release for these
-// threads.
+// Each thread calls it at the end of a kernel that has stored to other PEs. So a signal, quiet or
+// meeting that follows on the stream comes after these stores. The end of a kernel releases to its
+// own device only, and no other block or later kernel can release for these threads.
 MESHMEM_DEVICE void release_at_end() { release_all(Thread()); }
 
 // ---- Loading

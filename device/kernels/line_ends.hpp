@@ -23,8 +23,8 @@
 namespace meshmem {
 namespace device {
 
-// How many lines begin and end the data that a block of threads sends to each PE: as many as take
-// the time of a meeting, where a lane has one at most. With more, lines are slower than pushing.
+// How many lines begin and end the data that a block of threads sends to each PE. A lane has one at
+// most, and there are as many as take the time of a meeting. More would be slower than pushing.
 struct LineEnds {
   unsigned first, last;
 

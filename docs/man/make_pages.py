@@ -37,7 +37,7 @@ MESHMEM_DEPRECATED_NAMES(ROW_WHOLE)
 EXTRA = [("row", "global_exit", "global_exit", "void", "(int status)")]
 # In shmemx.h, with types that the tables have not.
 SHORT_FLOATS = {"half": "void", "bfloat16": "void"}
-# What headers call, and programs do not.
+# Routines that headers call, and programs do not.
 INTERNAL = r"shmemx_(un)?register_module|shmemx_module_of_library"
 
 

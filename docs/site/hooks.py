@@ -58,7 +58,7 @@ def page_of_file(path):
 
 
 def summary(path):
-    """What a manual page says of its program, or the first sentence of an example's comment."""
+    """A manual page's line on its program, or the first sentence of an example's comment."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if path.suffix == ".1":
         found = re.search(r" \\- (.*)", text)

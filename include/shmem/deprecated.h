@@ -82,8 +82,8 @@
     F(PRE##test, test, E, int, (E *ivar, int cmp, E cmp_value), (ivar, cmp, cmp_value))
 
 /* 9.9, collectives of an active set: the PEs PE_start, PE_start + 2^logPE_stride, ..., PE_size of them. Exactly these
- * PEs make the call. They do what the team's routine does, with these differences: numbers of elements are in elements
- * of 32 or 64 bits; PE_root counts the PEs of the set, and its dest is left as it is; pWrk and pSync may be anything.
+ * PEs make the call. They do what the team's routine does, with these differences. Numbers of elements are in elements
+ * of 32 or 64 bits. PE_root counts the PEs of the set, and its dest is left as it is. pWrk and pSync may be anything.
  * One thread of a PE at a time may be in a collective of the same active set. */
 #define MESHMEM_OPS_DEPRECATED_COLLECTIVE(F, BITS, E) \
     F(broadcast##BITS, set_broadcast, E, void, \

@@ -38,9 +38,9 @@
 
 /* A function for kernels alone that is compiled only where it is called: a template with nothing to
  * choose. There are thousands of them: compiling them all takes longer than most programs do. */
-#define MESHMEM_DEVICE_IF_CALLED \
-  template <int = 0>             \
-  MESHMEM_DEVICE
+#define MESHMEM_DEVICE_IF_CALLED(...) \
+  template <int = 0>                  \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, __VA_ARGS__)
 
 /* The group that calls a routine. Builds that can find out refuse a call by a part of it. */
 #define MESHMEM_TOGETHER(Group, routine) \
@@ -48,10 +48,14 @@
 
 /* A name for both sides: in a kernel the expression in_kernel, on the host the library's
  * routine. */
-#define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel)                         \
-  MESHMEM_HOST_DEVICE result name params {                                               \
-    MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::name args) \
-  }
+#define MESHMEM_TWO_SIDES(result, name, params, args, in_kernel) \
+  MESHMEM_ROUTINE(                                               \
+      MESHMEM_HOST_DEVICE, result, name, params,                 \
+      MESHMEM_DISPATCH(return meshmem::device::in_kernel, return meshmem::host::name args))
+
+/* A name of an extension for kernels alone. */
+#define MESHMEM_FORM(result, name, params, in_kernel) \
+  MESHMEM_DEVICE_IF_CALLED(result, shmemx_##name, params, return meshmem::device::in_kernel;)
 
 /* One element, by one thread; PE numbers of the world or of the context. */
 #define MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)                        \
@@ -67,15 +71,13 @@
   MESHMEM_KERNEL_SINGLE(name, op, E, result, params, args)              \
   MESHMEM_KERNEL_RMA_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_RMA_BY(_block, Block, name, op, E, result, params, args)
-#define MESHMEM_KERNEL_RMA_BY(ending, Group, name, op, E, result, params, args)         \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                        \
-    return meshmem::device::op<E>(MESHMEM_TOGETHER(Group, name##ending),                \
-                                  meshmem::device::WorldPes(), MESHMEM_LIST args);      \
-  }                                                                                     \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_ctx_##name##ending MESHMEM_WITH_CTX params {   \
-    return meshmem::device::op<E>(MESHMEM_TOGETHER(Group, ctx_##name##ending),          \
-                                  meshmem::device::ContextPes{ctx}, MESHMEM_LIST args); \
-  }
+#define MESHMEM_KERNEL_RMA_BY(ending, Group, name, op, E, result, params, args)          \
+  MESHMEM_FORM(result, name##ending, params,                                             \
+               op<E>(MESHMEM_TOGETHER(Group, name##ending), meshmem::device::WorldPes(), \
+                     MESHMEM_LIST args))                                                 \
+  MESHMEM_FORM(result, ctx_##name##ending, MESHMEM_WITH_CTX params,                      \
+               op<E>(MESHMEM_TOGETHER(Group, ctx_##name##ending),                        \
+                     meshmem::device::ContextPes{ctx}, MESHMEM_LIST args))
 
 /* Atomics, and the routines with contexts that have no type. */
 #define MESHMEM_KERNEL_ATOMIC(name, op, E, result, params, args)                              \
@@ -90,10 +92,9 @@
                     op<E>(meshmem::device::Thread(), MESHMEM_LIST args))  \
   MESHMEM_KERNEL_GROUP_BY(_wave, Wave, name, op, E, result, params, args) \
   MESHMEM_KERNEL_GROUP_BY(_block, Block, name, op, E, result, params, args)
-#define MESHMEM_KERNEL_GROUP_BY(ending, Group, name, op, E, result, params, args)            \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_##name##ending params {                             \
-    return meshmem::device::op<E>(MESHMEM_TOGETHER(Group, name##ending), MESHMEM_LIST args); \
-  }
+#define MESHMEM_KERNEL_GROUP_BY(ending, Group, name, op, E, result, params, args) \
+  MESHMEM_FORM(result, name##ending, params,                                      \
+               op<E>(MESHMEM_TOGETHER(Group, name##ending), MESHMEM_LIST args))
 
 /* Reductions and scans: by all blocks of a kernel, too. */
 #define MESHMEM_KERNEL_REDUCTION(name, op, E, result, params, args) \
@@ -151,24 +152,20 @@ MESHMEM_SHORT_FLOATS(MESHMEM_ALLTOALLV_ROW, MESHMEM_SHORT_GROUP, MESHMEM_IN)
 /* Routines without a type: by a group, or as what one thread knows. */
 #define MESHMEM_KERNEL_PLAIN(name, op, E, result, params, args) \
   MESHMEM_TWO_SIDES(result, shmem_##name, params, args, name args)
-#define MESHMEM_KERNEL_PLAIN_WIDER(result, name, body, params, in_kernel_args)                     \
-  MESHMEM_DEVICE result shmemx_##name##_wave params {                                              \
-    return meshmem::device::body(MESHMEM_TOGETHER(Wave, name##_wave) MESHMEM_LIST in_kernel_args); \
-  }                                                                                                \
-  MESHMEM_DEVICE result shmemx_##name##_block params {                                             \
-    return meshmem::device::body(MESHMEM_TOGETHER(Block, name##_block)                             \
-                                     MESHMEM_LIST in_kernel_args);                                 \
-  }
+#define MESHMEM_KERNEL_PLAIN_BY(ending, Group, result, name, body, params, in_kernel_args) \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, result, shmemx_##name##ending, params,                   \
+                  return meshmem::device::body(MESHMEM_TOGETHER(Group, name##ending)       \
+                                                   MESHMEM_LIST in_kernel_args);)
+#define MESHMEM_KERNEL_PLAIN_WIDER(...)             \
+  MESHMEM_KERNEL_PLAIN_BY(_wave, Wave, __VA_ARGS__) \
+  MESHMEM_KERNEL_PLAIN_BY(_block, Block, __VA_ARGS__)
 #define MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)   \
   MESHMEM_TWO_SIDES(result, shmem_##name, params, args,                          \
                     name(meshmem::device::Thread() MESHMEM_LIST in_kernel_args)) \
   MESHMEM_KERNEL_PLAIN_WIDER(result, name, name, params, in_kernel_args)
-#define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args)      \
-  MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)        \
-  MESHMEM_DEVICE result shmemx_##name##_grid params {                           \
-    return meshmem::device::name(MESHMEM_TOGETHER(CooperativeGrid, name##_grid) \
-                                     MESHMEM_LIST in_kernel_args);              \
-  }
+#define MESHMEM_KERNEL_MEETING(result, name, params, args, in_kernel_args) \
+  MESHMEM_KERNEL_PLAIN_GROUP(result, name, params, args, in_kernel_args)   \
+  MESHMEM_KERNEL_PLAIN_BY(_grid, CooperativeGrid, result, name, name, params, in_kernel_args)
 MESHMEM_QUERY_ROUTINES(MESHMEM_KERNEL_PLAIN)
 MESHMEM_KERNEL_PLAIN_WIDER(uint64_t, signal_fetch, signal_fetch_by, (const uint64_t* sig_addr),
                            (, sig_addr))
@@ -189,7 +186,7 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
                            (shmem_ctx_t ctx, const int* target_pes, size_t npes),
                            (, ctx, target_pes, npes))
 
-/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other: the
+/* Puts of packets, for messages of up to a few KiB between kernels that wait for each other. The
  * data itself says when it has come, so it needs no fence and no signal. A message takes half the
  * time of put_signal, and twice the bytes.
  *
@@ -206,23 +203,22 @@ MESHMEM_KERNEL_PLAIN_WIDER(void, ctx_pe_quiet, ctx_quiet_of,
  * before them need a signal. nbytes is below 16 GiB. The two sides may call with different
  * groups. */
 #define SHMEMX_PACKETS_SIZE(nbytes) (((nbytes) + 7) / 8 * 16)
-#define MESHMEM_KERNEL_PACKETS(scope, Group)                                                      \
-  MESHMEM_DEVICE void shmemx_put_packets##scope(void* packets, const void* source, size_t nbytes, \
-                                                uint32_t tag, int pe) {                           \
-    meshmem::device::put_packets(MESHMEM_TOGETHER(Group, put_packets##scope),                     \
-                                 meshmem::device::WorldPes(), packets, source, nbytes, tag, pe);  \
-  }                                                                                               \
-  MESHMEM_DEVICE void shmemx_ctx_put_packets##scope(                                              \
-      shmem_ctx_t ctx, void* packets, const void* source, size_t nbytes, uint32_t tag, int pe) {  \
-    meshmem::device::put_packets(MESHMEM_TOGETHER(Group, ctx_put_packets##scope),                 \
-                                 meshmem::device::ContextPes{ctx}, packets, source, nbytes, tag,  \
-                                 pe);                                                             \
-  }                                                                                               \
-  MESHMEM_DEVICE void shmemx_wait_packets##scope(void* dest, const void* packets, size_t nbytes,  \
-                                                 uint32_t tag) {                                  \
-    meshmem::device::wait_packets(MESHMEM_TOGETHER(Group, wait_packets##scope), dest, packets,    \
-                                  nbytes, tag);                                                   \
-  }
+#define MESHMEM_KERNEL_PACKETS(scope, Group)                                                       \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, void, shmemx_put_packets##scope,                                 \
+                  (void* packets, const void* source, size_t nbytes, uint32_t tag, int pe),        \
+                  meshmem::device::put_packets(MESHMEM_TOGETHER(Group, put_packets##scope),        \
+                                               meshmem::device::WorldPes(), packets, source,       \
+                                               nbytes, tag, pe);)                                  \
+  MESHMEM_ROUTINE(                                                                                 \
+      MESHMEM_DEVICE, void, shmemx_ctx_put_packets##scope,                                         \
+      (shmem_ctx_t ctx, void* packets, const void* source, size_t nbytes, uint32_t tag, int pe),   \
+      meshmem::device::put_packets(MESHMEM_TOGETHER(Group, ctx_put_packets##scope),                \
+                                   meshmem::device::ContextPes{ctx}, packets, source, nbytes, tag, \
+                                   pe);)                                                           \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, void, shmemx_wait_packets##scope,                                \
+                  (void* dest, const void* packets, size_t nbytes, uint32_t tag),                  \
+                  meshmem::device::wait_packets(MESHMEM_TOGETHER(Group, wait_packets##scope),      \
+                                                dest, packets, nbytes, tag);)
 MESHMEM_KERNEL_PACKETS(, Thread)
 MESHMEM_KERNEL_PACKETS(_wave, Wave)
 MESHMEM_KERNEL_PACKETS(_block, Block)
@@ -231,12 +227,11 @@ MESHMEM_KERNEL_PACKETS(_block, Block)
 /* Overloads of the wave, block and grid forms, and for half and bfloat16 of those by one thread;
  * those of the standard's names are in shmem/generic.h. */
 #define MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args) \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_##op##ending params { return shmemx_##name##ending args; }
+  MESHMEM_DEVICE_IF_CALLED(result, shmemx_##op##ending, params, return shmemx_##name##ending args;)
 #define MESHMEM_KERNEL_OVERLOAD_CTX_BY(ending, name, op, E, result, params, args) \
   MESHMEM_KERNEL_OVERLOAD_BY(ending, name, op, E, result, params, args)           \
-  MESHMEM_DEVICE_IF_CALLED result shmemx_##op##ending MESHMEM_WITH_CTX params {   \
-    return shmemx_ctx_##name##ending MESHMEM_PASS_CTX args;                       \
-  }
+  MESHMEM_DEVICE_IF_CALLED(result, shmemx_##op##ending, MESHMEM_WITH_CTX params,  \
+                           return shmemx_ctx_##name##ending MESHMEM_PASS_CTX args;)
 #define MESHMEM_KERNEL_OVERLOAD(...)             \
   MESHMEM_KERNEL_OVERLOAD_BY(_wave, __VA_ARGS__) \
   MESHMEM_KERNEL_OVERLOAD_BY(_block, __VA_ARGS__)
@@ -280,6 +275,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_SHORT_OVERLOAD_CTX
 #undef MESHMEM_KERNEL_PLAIN
 #undef MESHMEM_KERNEL_PLAIN_GROUP
+#undef MESHMEM_KERNEL_PLAIN_BY
 #undef MESHMEM_KERNEL_PLAIN_WIDER
 #undef MESHMEM_KERNEL_MEETING
 #undef MESHMEM_KERNEL_OVERLOAD_BY
@@ -288,6 +284,7 @@ MESHMEM_SHORT_FLOATS(MESHMEM_EXTENSION_ROW, MESHMEM_SHORT_OVERLOAD, MESHMEM_GENE
 #undef MESHMEM_KERNEL_OVERLOAD_REDUCTION
 #undef MESHMEM_KERNEL_OVERLOAD_CTX
 #undef MESHMEM_TWO_SIDES
+#undef MESHMEM_FORM
 #undef MESHMEM_DEVICE_IF_CALLED
 #undef MESHMEM_LIST
 #undef MESHMEM_TOGETHER

@@ -12,12 +12,11 @@
 #ifdef __cplusplus
 
 #define MESHMEM_OVERLOAD(name, op, E, result, params, args) \
-  MESHMEM_SIDES result shmem_##op params { return shmem_##name args; }
-#define MESHMEM_OVERLOAD_CTX(name, op, E, result, params, args)        \
-  MESHMEM_SIDES result shmem_##op params { return shmem_##name args; } \
-  MESHMEM_SIDES result shmem_##op MESHMEM_WITH_CTX params {            \
-    return shmem_ctx_##name MESHMEM_PASS_CTX args;                     \
-  }
+  MESHMEM_ROUTINE(MESHMEM_SIDES, result, shmem_##op, params, return shmem_##name args;)
+#define MESHMEM_OVERLOAD_CTX(name, op, E, result, params, args)               \
+  MESHMEM_OVERLOAD(name, op, E, result, params, args)                         \
+  MESHMEM_ROUTINE(MESHMEM_SIDES, result, shmem_##op, MESHMEM_WITH_CTX params, \
+                  return shmem_ctx_##name MESHMEM_PASS_CTX args;)
 #define MESHMEM_SIDES inline
 MESHMEM_TYPED_ON_HOST(MESHMEM_OVERLOAD_CTX, MESHMEM_OVERLOAD, MESHMEM_GENERIC)
 MESHMEM_DEPRECATED_GENERIC(MESHMEM_OVERLOAD)
@@ -71,13 +70,13 @@ MESHMEM_OPS_REDUCE_ARITH(MESHMEM_OVERLOAD_COMPLEX, complexd_, Complex<double>)
 #undef MESHMEM_OVERLOAD
 #undef MESHMEM_OVERLOAD_CTX
 
-MESHMEM_SIDES void shmem_signal_add(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
-  shmem_ctx_signal_add(ctx, sig_addr, signal, pe);
-}
-MESHMEM_SIDES void shmem_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
-  shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
-}
-MESHMEM_SIDES int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+MESHMEM_ROUTINE(MESHMEM_SIDES, void, shmem_signal_add,
+                (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe),
+                shmem_ctx_signal_add(ctx, sig_addr, signal, pe);)
+MESHMEM_ROUTINE(MESHMEM_SIDES, void, shmem_signal_set,
+                (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe),
+                shmem_ctx_signal_set(ctx, sig_addr, signal, pe);)
+MESHMEM_ROUTINE(MESHMEM_SIDES, int, shmem_sync, (shmem_team_t team), return shmem_team_sync(team);)
 #undef MESHMEM_SIDES
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L

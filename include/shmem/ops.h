@@ -18,8 +18,8 @@
  *   E     the type of an element (T is the type that pointers are declared with: E, or void in
  *         sized and mem forms)
  *
- * A row serves the typed, sized and mem form of a routine: shmem_<type>_put_signal is made with
- * PRE = <type>_ and an empty MID, shmem_put32_signal with an empty PRE and MID = 32,
+ * A row serves the typed, sized and mem form of a routine. shmem_<type>_put_signal is made with
+ * PRE = <type>_ and an empty MID. shmem_put32_signal is made with an empty PRE and MID = 32, and
  * shmem_putmem_signal with MID = mem. */
 
 /* clang-format off */
@@ -333,5 +333,10 @@
 /* MESHMEM_WITH_CTX (a, b) is (shmem_ctx_t ctx, a, b); MESHMEM_PASS_CTX (a, b) is (ctx, a, b). */
 #define MESHMEM_WITH_CTX(...) (shmem_ctx_t ctx, __VA_ARGS__)
 #define MESHMEM_PASS_CTX(...) (ctx, __VA_ARGS__)
+
+/* Defines a routine of C++; the body comes last. In kernels with checks it also notes where the
+ * program calls it (device/entry.hpp). */
+#define MESHMEM_ROUTINE(sides, result, name, params, ...) \
+  sides result name params { __VA_ARGS__ }
 
 #endif

@@ -21,9 +21,9 @@
 namespace meshmem {
 namespace {
 
-// The number of descriptors that oshrun needs: for each PE two pipes and the PE's connection to the
-// PMIx server, and kOwnFiles for itself, the server and the start of a PE. If the server had none
-// left for a connection, the PE would wait for ever.
+// oshrun needs these descriptors: two pipes for each PE, the PE's connection to the PMIx server,
+// and kOwnFiles for itself, the server and the start of a PE. If the server had none left for a
+// connection, the PE would wait for ever.
 constexpr rlim_t kFilesOfPe = 3;
 constexpr rlim_t kOwnFiles = 32;
 

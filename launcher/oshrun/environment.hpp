@@ -14,8 +14,8 @@ namespace meshmem {
 
 using Environment = std::map<std::string, std::string>;
 
-// oshrun's environment without the identities, plus the -x options, whether the output goes to a
-// terminal, the number of PEs, and what Open MPI needs to find oshrun and to leave no files.
+// oshrun's environment without the identities. It also has the -x options, whether the output goes
+// to a terminal, the number of PEs, and what Open MPI needs to find oshrun and to leave no files.
 Environment make_base_environment(const std::vector<std::string>& exports, int pes,
                                   const std::string& scratch_path);
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kFileName = "meshmem-status";
 
-void* map_file(int file, std::size_t bytes, int access) {
-  void* const memory = ::mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
+void* map_file(int file, std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) give_up("cannot map the status of the PEs: {}", std::strerror(errno));
   return memory;
 }
@@ -51,7 +51,7 @@ UniqueFd open_board_of(pid_t pid) {
   for (const auto& entry : std::filesystem::directory_iterator(process / "fd", error)) {
     const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
     if (!target.starts_with(fmt::format("/memfd:{} ", kFileName))) continue;
-    UniqueFd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    UniqueFd file(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC));
     if (file.is_open()) return file;
   }
   refuse_job(pid, error ? "it cannot be looked at" : "it is not an oshrun");
@@ -63,8 +63,7 @@ StatusFile::StatusFile(int pes, const std::string& program, const std::string& p
     : file_(check(try_make_shared_file(kFileName, StatusBoard::bytes_for(pes)),
                   "make memory for the status of the PEs")) {
   const std::size_t bytes = StatusBoard::bytes_for(pes);
-  board_ = StatusBoard::make(map_file(file_.get(), bytes, PROT_READ | PROT_WRITE), pes, program,
-                             pmix_job);
+  board_ = StatusBoard::make(map_file(file_.get(), bytes), pes, program, pmix_job);
 }
 
 std::string StatusFile::variable() const {
@@ -77,15 +76,15 @@ void StatusFile::note_end(int pe, const ChildEnd& end) {
   board_.pe(pe).ended.store(static_cast<std::uint32_t>(wait_status) + 1);
 }
 
-std::string StatusFile::table() const { return status_table(board_, monotonic_ns()); }
+std::string StatusFile::table() const { return status_table_with_callers(board_); }
 
 void show_status_of(pid_t oshrun) {
   const UniqueFd file = open_board_of(oshrun);
   const auto bytes = static_cast<std::size_t>(look_at(file).st_size);
-  const StatusBoard board(map_file(file.get(), bytes, PROT_READ), bytes);
+  const StatusBoard board(map_file(file.get(), bytes), bytes);
   if (!board.is_valid()) refuse_job(oshrun, "it is of another version of meshmem");
   const std::string table =
-      fmt::format("oshrun {}: {}\n", oshrun, status_table(board, monotonic_ns()));
+      fmt::format("oshrun {}: {}\n", oshrun, status_table_with_callers(board));
   if (std::fwrite(table.data(), 1, table.size(), stdout) != table.size() ||
       std::fflush(stdout) != 0) {
     give_up("cannot write the table: {}", std::strerror(errno));

@@ -25,8 +25,8 @@ struct Collective {
   int root = 0;
   void* dest = nullptr;
   const void* source = nullptr;
-  // Number of elements: of all data of a broadcast, reduction or scan; of the block that this PE
-  // brings to a collect or fcollect, or has for each PE in an alltoall or reduce-scatter.
+  // Number of elements: of all data of a broadcast, reduction or scan. In a collect or fcollect, of
+  // the block that this PE brings. In an alltoall or reduce-scatter, of its block for each PE.
   std::size_t count = 0;
   std::size_t elem_bytes = 1;
   // For alltoalls: element k of a buffer lies at k * stride elements. The blocks follow each other.
@@ -86,7 +86,7 @@ inline Collective combining(CollectiveKind kind, const Reduction& op, void* dest
 }
 
 // The buffers of a call. Each length reaches from the first to the last element, as far as it is
-// known beforehand: in a collect it is what this PE brings itself, in an alltoallv 0.
+// known beforehand. In a collect it is what this PE brings itself, in an alltoallv 0.
 struct Buffers {
   const void* dest;
   std::size_t dest_bytes;

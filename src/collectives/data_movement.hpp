@@ -37,9 +37,9 @@ void scan(NodeTeam& team, const Reduction& op, void* dest, const void* source, s
 
 // An alltoall whose blocks differ in length and lie where each PE says, in any memory. The PEs tell
 // each other where their blocks begin, each gets its own, and all meet at the end.
-// The arrays of a call have a number for each PE, which counts elements: block i of the dest comes
-// from PE i, block i of the source goes to it. They are in memory of the host or of the device. A
-// kernel's arrays (`from_kernel`) may be in any memory that the device reaches.
+// The arrays of a call have a number for each PE, which counts elements. Block i of the dest comes
+// from PE i, block i of the source goes to it. The arrays are in memory of the host or of the
+// device. A kernel's arrays (`from_kernel`) may be in any memory that the device reaches.
 void alltoallv(Team& team, const Collective& call, bool from_kernel);
 
 }  // namespace meshmem

@@ -32,8 +32,9 @@ int ring_reduce_share(int n, int pe, int step);
 int ring_gather_share(int n, int pe, int step);
 
 // Recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4, with the extra PEs at the
-// end): with p2 the largest power of two <= n, PE p2 + e first gives its data to PE e (step 0), the
-// first p2 PEs exchange with p xor 2^k (steps 1 ..), and PE e gives the result back (last step).
+// end). Let p2 be the largest power of two <= n. First PE p2 + e gives its data to PE e (step 0).
+// Then the first p2 PEs exchange with p xor 2^k (steps 1 ..), and PE e gives the result back (last
+// step).
 enum class Role {
   idle,
   give,      // publish for the partner

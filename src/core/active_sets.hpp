@@ -43,7 +43,8 @@ std::uint64_t name_of(const ActiveSet& set);
 // name.
 std::uint64_t name_of(const std::vector<int>& pes);
 
-// The list, in the control segment of PE 0. If all bytes are zero, no set has a slot yet.
+// The list, in the control segment of PE 0. If all bytes are zero, no set has a slot yet. It is
+// never mapped alone, so pages may be larger than its alignment.
 struct alignas(4096) ActiveSetList {
   std::atomic<std::uint64_t> names[kActiveSetSlots];
 

@@ -53,8 +53,8 @@ class NodeMemory {
   // Stores this PE's wire address in the arena. The node's first PE publishes it.
   void tell_wire_address(const std::string& address);
 
-  // Once this PE's static data is shared, its base is the program's address: with one address for
-  // each place, ThreadSanitizer sees which stores of the progress thread a wait has seen.
+  // Once this PE's static data is shared, its base is the program's address. Each place has one
+  // address, so ThreadSanitizer sees which stores of the progress thread a wait has seen.
   std::byte* base_of(int index, RemoteSegment segment) const;
   void share_own_statics(std::byte* begin) { own_statics_ = begin; }
   TeamArea* team_area(int pe, int slot) const;

@@ -16,8 +16,8 @@ namespace meshmem {
 
 inline constexpr std::size_t kCacheLine = 64;
 
-// A cache line that carries the sequence number of an operation of the team (its epoch), the same
-// on all members, and up to 56 bytes that were written before it.
+// A cache line that carries the sequence number of an operation of the team (its epoch), and up to
+// 56 bytes that were written before it. The epoch is the same on all members.
 struct alignas(kCacheLine) Line {
   // First, so that it is aligned for any type.
   std::byte payload[kCacheLine - sizeof(std::uint64_t)];
@@ -36,7 +36,7 @@ inline constexpr std::size_t kStageBytes = 64 * 1024;  // of a message in the st
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
 // The rounds of recursive doubling and of dissemination, for up to 2^18 PEs. Recursive doubling
-// takes two rounds more than log2 n: PEs beyond a power of two hand in their data in a round before
+// takes two rounds more than log2 n. PEs beyond a power of two hand in their data in a round before
 // the others, and get the result in a round after them.
 inline constexpr int kMaxRounds = 20;
 inline constexpr int kMaxTeams = 2048;  // of a PE at the same time: each has a slot
@@ -64,6 +64,7 @@ struct TeamArea {
   Line other_lines[kLineSlots][kMessageLines - 1];  // the other lines of messages in lines
   Line accused;                       // in the area of PE 0: a member has said that calls differ
   Line said[kSaidCalls][kSaidLines];  // the newest calls on streams; a number in the first line
+  // Aligned for copies. Areas are never mapped alone, so pages may be larger.
   alignas(4096) std::byte stage[kStageSlots][kStageBytes];
 };
 

@@ -40,9 +40,9 @@ class TeamTable {
   TeamTable(const AddressMap& map, AreaOf area_of, NodeOf node_of, bool more_pes_than_cores,
             int fewest_cores, std::uint64_t first_sequence);
 
-  // This PE's part in the agreement on a new team: its free slots, a bit each; the highest sequence
-  // number that any past team has reached; and whether something is wrong or in the way.
-  // combine_offers() ANDs the members' bits, and takes the highest of each other word.
+  // This PE's part in the agreement on a new team: its free slots, a bit each, and the highest
+  // sequence number that any past team has reached. It also says whether something is wrong or in
+  // the way. combine_offers() ANDs the members' bits, and takes the highest of each other word.
   static constexpr std::size_t kWords = kMaxTeams / 64;
   struct Offer {
     std::array<std::uint64_t, kWords> free_slots{};

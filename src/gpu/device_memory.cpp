@@ -264,15 +264,22 @@ void DeviceMemory::allocate_slabs() {
   agree(failure, "take fine-grained device memory");
 }
 
-int DeviceMemory::local_number_of(const char* bus_id) const {
+static std::vector<std::string> find_bus_ids() {
   int count = 0;
   (void)hipGetDeviceCount(&count);
+  std::vector<std::string> bus_ids;
   for (int device = 0; device < count; ++device) {
     char id[sizeof DeviceOffer::bus_id] = "";
-    if (succeeds(hipDeviceGetPCIBusId(id, sizeof id, device)) && std::strcmp(id, bus_id) == 0)
-      return device;
+    const bool has_id = succeeds(hipDeviceGetPCIBusId(id, sizeof id, device));
+    bus_ids.emplace_back(has_id ? id : "no address");
   }
-  return -1;
+  return bus_ids;
+}
+
+int DeviceMemory::local_number_of(const char* bus_id) {
+  if (bus_ids_.empty()) bus_ids_ = find_bus_ids();
+  const auto found = std::find(bus_ids_.begin(), bus_ids_.end(), bus_id);
+  return found == bus_ids_.end() ? -1 : static_cast<int>(found - bus_ids_.begin());
 }
 
 // Returns the device of this process from which memory of device `theirs` is reached, and whether

@@ -29,8 +29,9 @@
 //   open     allocate -> exchange one handle a slab -> map -> check a word through every mapping
 //            -> find the data slabs that the processor may store to
 //            where devices are processors: one file for the slabs of all PEs, which each maps once
-// The slabs are kept until the process ends, as the arena is: what kernels and captured graphs hold
-// stays valid, and drivers have lost memory over mappings that come and go.
+//
+// The slabs are kept until the process ends, as the arena is. So addresses that kernels and
+// captured graphs hold stay valid. Also, drivers have lost memory over mappings that come and go.
 
 namespace meshmem {
 
@@ -108,7 +109,7 @@ class DeviceMemory {
   std::optional<std::string> allocate(Slab& slab, std::size_t bytes, SharedRange& range);
   void allocate_slabs();
   bool all_uncached() const;
-  int local_number_of(const char* bus_id) const;
+  int local_number_of(const char* bus_id);
   std::optional<std::string> map_slab(Slab& slab, SharedRange DeviceOffer::*range);
   bool leave_to_copies(int pe);
   void find_routes();
@@ -133,6 +134,7 @@ class DeviceMemory {
   bool all_reach_all_ = false;
   bool pes_share_devices_ = false;
   std::size_t heap_bytes_ = 0;
+  std::vector<std::string> bus_ids_;   // of this process's devices; empty until they are needed
   std::vector<DeviceRoute> route_of_;  // by index
   Slab data_;
   Slab sync_;

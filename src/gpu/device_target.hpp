@@ -110,9 +110,9 @@ inline int device_of_stream([[maybe_unused]] hipStream_t stream, int own) {
 }
 
 // Makes a stream on which the library's own work never waits behind a kernel of the program. AMD's
-// runtime puts all streams of one priority on four queues, each of which runs in order
-// (GPU_MAX_HW_QUEUES): a kernel that waits for this PE would block the work that it waits for.
-// Programs' streams have another priority, unless the program asks for the highest.
+// runtime puts all streams of one priority on four queues (GPU_MAX_HW_QUEUES), each of which runs
+// in order. On the same queue a kernel that waits for this PE would block the work that it waits
+// for. Programs' streams have another priority, unless the program asks for the highest.
 inline hipError_t make_library_stream(hipStream_t* stream) {
 #if defined(MESHMEM_TARGET_HIP)
   constexpr int kHighest = -1;

@@ -27,9 +27,9 @@ struct ProxyMemory {
 
 // How many commands there are, taken or not; at least all those of kernels that have ended. Any
 // thread may call it. If the host cannot read the next ticket, it looks for the last filled slot,
-// but not behind kMostEmpty empty slots in a row. On the `cpu` target more may be empty, so there
-// the host must read the ticket: a kernel's threads run one after the other, and those that waited
-// for room in a full ring fill their slots late.
+// but not behind kMostEmpty empty slots in a row. On the `cpu` target a kernel's threads run one
+// after the other, and those that waited for room in a full ring fill their slots late. So more
+// slots may be empty there, and the host must read the ticket.
 inline std::uint64_t count_commands(const ProxyMemory& memory) {
   if (memory.head) return __atomic_load_n(memory.head, __ATOMIC_RELAXED);
   constexpr std::uint64_t kMostEmpty = 256;

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # job.sh build|run GPU HIP_BUILD EMULATOR KNOWN_CODE CMAKE
+#
 # Runs meshmem-info and jobs whose kernels put, signal, wait for each other and reduce, on the emulated
 # AMD GPU of the folder EMULATOR. Before that, KNOWN_CODE looks for instructions that the emulation
-# lacks. What is run is built before: for gfx90a programs beside what the hip target has built
-# (build_target.sh); for gfx942 the library too, by clang 19. Exit status 77 (skipped) without a
-# library or compiler.
+# lacks. `build` builds the programs: for gfx90a beside what the hip target has built
+# (build_target.sh); for gfx942 with a library of their own, by clang 19. Exit status 77 (skipped)
+# without a library or compiler.
 set -euo pipefail
 step=$1 gpu=$2 build=$3 emulator=$4 known_code=$5 cmake=$6
 here=$(dirname "$(readlink -f "$0")")
@@ -89,8 +90,8 @@ for pes in 1 2 3; do MESHMEM_AMD_SEED=$pes run $pes device_litmus; done
 MESHMEM_AMD_SEED=4 run 3 16_allreduce
 for seed in 1 2; do MESHMEM_AMD_SEED=$seed run 2 coarse_memory; done
 
-# What the host puts by stores, and by kernels and copies. Whether a store has left a real processor,
-# or a real device's buffer, the emulation cannot tell.
+# The host puts by stores, and by kernels and copies. The emulation cannot tell whether a store has
+# left a real processor, or a real device's buffer.
 run 2 device_host_stores
 export MESHMEM_CPU_LARGE_BAR=1 SHMEM_DEBUG=1
 run 2 device_host_stores

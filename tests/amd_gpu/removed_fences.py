@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """removed_fences.py GPU TOP HIP_BUILD EMULATOR [ROW...]
 
-Takes one fence, wait or scope after the other out of a copy of the device code, compiles the litmus
-tests with it by clang 19, and runs them on the emulated GPU (gfx90a or gfx942) in strict mode. They
-or coarse_memory.hip have to fail, except where a row says why the emulation cannot tell, or that it
-tells by chance. Prints a table. Exit status 1 if a row differs from what it says. hipcc's clang
-would hide mistakes: it waits for memory before each barrier. On gfx942 the device heap is
+Takes one fence, wait or scope after the other out of a copy of the device code. Compiles the litmus
+tests with it by clang 19, and runs them on the emulated GPU in strict mode (gfx90a or gfx942). One
+of them or coarse_memory.hip has to fail, except where a row says why the emulation cannot tell, or
+that it tells by chance. Prints a table. Exit status 1 if a row differs from what it says. hipcc's
+clang would hide mistakes: it waits for memory before each barrier. On gfx942 the device heap is
 fine-grained: uncached memory needs less.
 """
 import os
@@ -95,7 +95,7 @@ def build_programs(gpu, top, build, folder, edits, file):
 
 
 def failures(said):
-    """What a program of which something failed says of it."""
+    """Says how a program failed, by its output."""
     failed = re.findall(r"\[  FAILED  \] DeviceLitmus\.(\w+)|DeviceLitmus\.(\w+) failed at", said)
     failed = sorted({first or second for first, second in failed})
     if failed:

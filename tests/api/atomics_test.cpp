@@ -26,8 +26,8 @@ E wrapped_sum(E a, E b) {
   return static_cast<E>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// Runs check(word) on three zeroed words in the heap and in static memory, and expects word[1] to
-// end as last() of the previous PE and the others as zero.
+// Runs check(word) on three zeroed words in the heap and in static memory. Expects word[1] to end
+// as last() of the previous PE and the others as zero.
 template <typename E, typename Check>
 void on_next_pe(const Check& check) {
   SymmetricArray<E> heap(3);

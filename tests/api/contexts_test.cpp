@@ -352,7 +352,7 @@ TEST(Context, S60_ItsQuietAndASyncCompletePutsForATeam) {
   shmem_ctx_destroy(ctx);
 }
 
-TEST(Context, S32_FenceAndQuietOfNoContextDoNothing) {
+TEST(Context, S32_FenceAndQuietOfAnInvalidOneDoNothing) {
   shmem_ctx_fence(SHMEM_CTX_INVALID);
   shmem_ctx_quiet(SHMEM_CTX_INVALID);
   const int pe = 0;

@@ -167,7 +167,7 @@ void in_threads(size_t n, const std::function<void(size_t thread)>& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Lock, S62_ThreadsWaitForDifferentLocks) {
+TEST(Lock, S62_ThreadsMayHoldOneEachAtOnce) {
   constexpr size_t kThreads = 4;
   constexpr long kRounds = 20;
   SymmetricArray<long> counters(kThreads);

@@ -125,7 +125,7 @@ TEST(Realloc, S13_FailureReturnsNullAndKeepsTheBlock) {
   shmem_free(block);
 }
 
-TEST(Align, S14_GivesThatAlignment) {
+TEST(Align, S14_BlocksBeginAtMultiplesOfUpTo64KiB) {
   std::vector<void*> blocks;
   for (size_t alignment = sizeof(void*); alignment <= 65536; alignment *= 2) {
     void* block = shmem_align(alignment, 24 + alignment / 3);
@@ -138,7 +138,7 @@ TEST(Align, S14_GivesThatAlignment) {
 }
 
 // Every PE's block is at the same offset. The heap of this test has 16 MiB.
-TEST(Align, S14_GivesAnyAlignmentThatTheHeapHolds) {
+TEST(Align, S14_BlocksBeginAtTheSameOffsetForMultiplesOfMiB) {
   auto* offset = static_cast<long*>(shmem_malloc(sizeof(long)));
   for (size_t alignment = size_t{1} << 20; alignment <= size_t{8} << 20; alignment *= 2) {
     auto* block = static_cast<char*>(shmem_align(alignment, 100));

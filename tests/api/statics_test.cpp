@@ -70,7 +70,7 @@ TEST(Statics, S9_GlobalsAreSymmetric) {
   expect_symmetric("inline", &inline_variable, 17L);
 }
 
-TEST(Statics, S9_LocalStaticsAreSymmetric) {
+TEST(Statics, S9_VariablesOfFunctionsAreSymmetric) {
   static int local_zero;
   static short local_initialized = -5;
   static double guarded = std::atof("2.5");  // initialized when control passes here

@@ -124,8 +124,8 @@ constexpr size_t kValueBytes =
     std::numeric_limits<E>::digits == 64 && !std::is_integral_v<E> ? 10 : sizeof(E);
 
 // Floating-point patterns that comparisons do not see, and that a way through a register of another
-// type could change: NaNs with something in their lowest byte, quiet and signaling, of both signs,
-// and a negative zero. Complex types have them in both parts.
+// type could change. They are NaNs with something in their lowest byte, quiet and signaling, of
+// both signs, and a negative zero. Complex types have them in both parts.
 constexpr size_t kPatterns = 5;
 
 template <typename Real>

@@ -71,7 +71,7 @@ TEST(Threads, S41_DrawDistinctTickets) {
 }
 
 // Every thread waits for its namesake on the previous PE while others of its PE go on.
-TEST(Threads, S62_AWaitBlocksItsThreadOnly) {
+TEST(Threads, S62_AWaitBlocksOnlyItsCaller) {
   constexpr long kRounds = 30;
   SymmetricArray<long> ball(kThreads);
   std::fill(ball.data(), ball.data() + kThreads, 0);
@@ -86,7 +86,7 @@ TEST(Threads, S62_AWaitBlocksItsThreadOnly) {
   expect_all("ball", ball.data(), kThreads, kRounds);
 }
 
-TEST(Threads, S62_AWaitIsEndedByAnotherThreadOfThePe) {
+TEST(Threads, S62_AWaitEndsByAnAtomicOfItsOwnPe) {
   SymmetricArray<int> flag(1);
   flag[0] = 0;
   std::thread waiting([&] { shmem_int_wait_until(flag, SHMEM_CMP_EQ, 1); });
@@ -163,7 +163,7 @@ TEST(Threads, S28_RunCollectivesOfDifferentTeams) {
 }
 
 // PE 0 splits two teams at once. The others come to the second one first, and to the first one only
-// when they have the second one's child: that must not wait for the split that only PE 0 is in.
+// when they have the second one's child. So they must get it while only PE 0 is in the first split.
 TEST(Threads, S28_SplitDifferentTeamsInUnlikeOrders) {
   const int n = n_pes();
   TeamView first = make_view(0, 1, n), second = make_view(n - 1, -1, n);
@@ -344,7 +344,7 @@ TEST(Threads, S28_DoUnlikeThingsAtOnce) {
 }
 
 // Threads that are gone leave nothing undone: their puts are completed by a quiet of their own.
-TEST(Threads, S34_AQuietCompletesItsThreadsPuts) {
+TEST(Threads, S34_AQuietCompletesItsCallersPuts) {
   SymmetricArray<long> data(kThreads), flag(kThreads);
   std::fill(flag.data(), flag.data() + kThreads, 0);
   std::fill(data.data(), data.data() + kThreads, 0);

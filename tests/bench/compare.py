@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs host_bench and prints its tables: the library beside the machine's own speed, and beside
-another OpenSHMEM (--peers: Open MPI's, where its oshcc and oshrun are installed) measured by the
-same source in the same run.
+another OpenSHMEM. The same source measures the other one in the same run (--peers: Open MPI's, if
+its oshcc and oshrun are installed).
 
 Each program runs several times, in turn with the other one; a table shows medians. Nothing here
 passes or fails."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What an all-reduce should take on GPUs of which each has a link to each other one: computed,
-never measured.
+"""The time that an all-reduce should take on GPUs of which each has a link to each other one. It is
+computed, never measured.
 
 expected.py [--pes 8] [--alpha 2.5] [--beta 48] [--blocks 64]
 
@@ -25,14 +25,14 @@ def large_row(budget, most, pes):
 
 
 def strides(pes):
-    """Around so many rings, which share no link in one direction."""
+    """The number of rings around which data goes. They share no link in one direction."""
     return sum(math.gcd(stride, pes) == 1 for stride in range(1, pes))
 
 
 def algorithms(n, blocks):
-    """Name -> hops of a part, bytes of the source in a part, and for each byte of the source the
-    bytes that go over links, in one direction, one after the other. Packets are twice their data. A
-    ring's parts follow each other at once."""
+    """Name -> hops of a part, bytes of the source in a part, and link bytes for each byte of the
+    source. Link bytes go over links in one direction, one after the other. Packets are twice their
+    data. A ring's parts follow each other at once."""
     packets = large_row(128 * MIB, 32 * KIB, n) // 2 * blocks
     rounds = n.bit_length() - 1 + (2 if n & (n - 1) else 0)
     return {

@@ -36,8 +36,8 @@ struct Pinned {
   alignas(128) std::uint64_t data;
 };
 
-// The steps before the command: the number of its slot, by an addition in device memory; a word of
-// data in memory of the host; or a fence, so that the host may read the data.
+// The steps before the command. `number`: an addition in device memory gives the number of its
+// slot. `data`: a word is read from memory of the host. `fence`: the host may read the data.
 struct Steps {
   bool number, data, fence;
 };

@@ -133,7 +133,7 @@ static void measure_to_and_fro(int is_first) {
   if (is_first) report("TCP to and fro", small, batches);
 }
 
-/* The least that a sum of two PEs in two hops moves: of two halves the first is the other PE's part
+/* The least that a sum of two PEs in two hops moves is two halves. The first is the other PE's part
  * of the data, and the second one its result. Always the same half: it stays in the caches. */
 static void measure_halves(int is_first, int bytes) {
   enum { batches = 20, at_once = 100 };
@@ -145,7 +145,7 @@ static void measure_halves(int is_first, int bytes) {
   if (is_first) report("TCP two halves each way", bytes, batches);
 }
 
-/* A sum of two PEs in one hop: each sends the other all that it has, and adds arriving data to its
+/* A sum of two PEs in one hop. Each sends the other all that it has, and adds arriving data to its
  * own, a piece at a time, while more comes. */
 static void sum_with_partner(float* result) {
   enum { piece = 60 << 10 };

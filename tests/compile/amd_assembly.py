@@ -2,8 +2,8 @@
 """Reads assembly of AMD GPUs for instructions.py.
 
 A function becomes a graph of instructions. If the compiler ran with -gline-tables-only, each
-instruction also has its frames: the function of the source that it was made of, and the calls
-through which that function was inlined.
+instruction also has its frames. These are the function of the source that it was made of, and the
+calls through which that function was inlined.
 
 Invariant: this file does not know which instructions are right or wrong.
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# arm.sh SOURCE SYSROOT: compiles the files that differ by processor for 64-bit Arm, runs those of their unit tests that
-# need no other part of the library, by qemu-user, and counts the instructions of the shortest routines. Exit status 77
-# (skipped) where something for that is missing.
-# ./mesh test --arm builds and runs everything.
+# arm.sh SOURCE SYSROOT
+#
+# Compiles the files that differ by processor for 64-bit Arm, and counts the instructions of the shortest routines. Runs
+# those of their unit tests that need no other part of the library, by qemu-user. Exit status 77 (skipped) where something
+# for that is missing. ./mesh test --arm builds and runs everything.
 set -euo pipefail
 cd "$1"
 sysroot=$2

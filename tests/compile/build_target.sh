@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # build_target.sh TARGET SOURCE_FOLDER BUILD_FOLDER CMAKE
-# Builds and links the library for TARGET (hip or cuda) and the programs that differ by target in a folder of its own, a program
-# with kernels by its oshhip, also where it refuses implicit conversions of the short floating-point types, and one without by
-# its oshcc; the latter has to run, whether there is a GPU or not. Exit status 77 (skipped) without the compiler.
+#
+# Builds and links the library for TARGET (hip or cuda) and the programs that differ by target, in a folder of its own. Its
+# oshhip builds a program with kernels, also where it refuses implicit conversions of the short floating-point types. Its
+# oshcc builds a program without, which has to run, whether there is a GPU or not. Exit status 77 (skipped) without the
+# compiler.
 set -euo pipefail
 target=$1 source=$2 build=$3 cmake=$4
 outside=$source/tests/compile/outside
@@ -58,6 +60,8 @@ if ends=$(nm -A "$build/device/libmeshmem_kernels.a" 2>/dev/null | grep ' U exit
 fi
 
 "$build/bin/oshhip" -O2 -Wall -Wextra -Werror -c "$outside/outside.hip" -o "$build/outside.o"
+# Kernels with checks, of every way in which routines are defined.
+"$build/bin/oshhip" --check -O2 -Wall -Wextra -Werror -c "$source/tests/device/errors/places.cpp" -o "$build/places.o"
 [ "$target" != cuda ] ||
   "$build/bin/oshhip" -c "$source/tests/compile/hip_on_cuda.cpp" -o "$build/hip_on_cuda.o"
 read -rd '' -a refused <<<"${refusals[$target]}" || true

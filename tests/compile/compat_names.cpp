@@ -30,6 +30,16 @@ static_assert(NVSHMEM_VENDOR_VERSION_STAGE[0] != 0 && NVSHMEM_VENDOR_VERSION_STA
 static_assert(std::string_view(NVSHMEM_VENDOR_RPM_PACKAGE_RELEASE_STRING) ==
               NVSHMEM_VENDOR_PACKAGE_RELEASE_STRING);
 
+// Constants and macros that programs of these libraries use.
+static_assert(NVSHMEM_PE_INVALID < 0 && NVSHMEMX_PE_ANY > 0 && NVSHMEMX_PE_ALL > 0);
+static_assert(rocshmem::ROCSHMEM_BARRIER_SYNC_SIZE > 0 && rocshmem::ROCSHMEM_BCAST_SYNC_SIZE > 0 &&
+              rocshmem::ROCSHMEM_REDUCE_SYNC_SIZE > 0 &&
+              rocshmem::ROCSHMEM_ALLTOALL_SYNC_SIZE > 0 &&
+              rocshmem::ROCSHMEM_FCOLLECT_SYNC_SIZE > 0 && rocshmem::ROCSHMEM_SYNC_VALUE < 1);
+[[maybe_unused]] const nvshmemx_uniqueid_args_t unset_arguments =
+    NVSHMEMX_UNIQUEID_ARGS_INITIALIZER;
+[[maybe_unused]] void print_error() { NVSHMEMI_ERROR_PRINT("%d of %d\n", 1, 2); }
+
 template <typename>
 constexpr int kDeclared = 1;
 

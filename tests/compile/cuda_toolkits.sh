@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cuda_toolkits.sh SOURCE_FOLDER
-# Compiles hip_on_cuda and some of the library's kernels by nvcc of each CUDA toolkit of version 12 that is here: those in
-# /usr/local/cuda-12*, and that of MESHMEM_CUDA12 (a folder with bin/nvcc). Version 13 is compile.cuda's, which builds all.
+#
+# Compiles hip_on_cuda and some of the library's kernels by nvcc of each CUDA toolkit of version 12. The toolkits are those
+# in /usr/local/cuda-12*, and that of MESHMEM_CUDA12 (a folder with bin/nvcc). Version 13 is compile.cuda's, which builds all.
 # Exit status 77 (skipped) without any.
 set -euo pipefail
 source=$1

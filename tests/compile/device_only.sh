@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # device_only.sh SOURCE_FOLDER GENERATED_FOLDER CLANG ARCHITECTURE...
-# Reads the device side of the library's kernels that compute, of all types, and of a program's for
-# AMD GPUs that the distribution's hipcc does not know, and makes no code of it: instructions.py does
-# that for one type, and for the other kernels. GENERATED_FOLDER has a file for each size of types,
-# which are read as one. Exit status 77 (skipped) without CLANG or HIP's headers.
+#
+# CLANG reads the device side of the library's kernels that compute, of all types, and of a program's.
+# It reads them for AMD GPUs that the distribution's hipcc does not know, and makes no code of them:
+# instructions.py does that for one type, and for the other kernels. GENERATED_FOLDER has a file for
+# each size of types, which are read as one. Exit status 77 (skipped) without CLANG or HIP's headers.
 set -euo pipefail
 source=$1 generated=$2 clang=$3
 shift 3

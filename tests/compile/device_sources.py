@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What instructions.py has to know of device code as it is written: its lines, and which of its
-functions synchronize.
+"""Tells instructions.py about device code as it is written: its lines, and which of its functions
+synchronize.
 
 Invariant: a function synchronizes if it calls one of the verbs below; who only passes a call on to
 such functions, by another type or group, need not be read.

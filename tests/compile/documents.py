@@ -6,9 +6,9 @@ documents.py FOLDER_OF_WRAPPERS PROJECT_FOLDER
 documents.py --self-test
 
 A block of code with a main is run by the command in the block behind it, and has to print the rest
-of that block, in any order; those of MPI where there is an MPI. So is a diff, beside the program
-that it changes: the last one before it. Other blocks are pieces, which documents.hip has a frame
-for: a program that uses the piece and looks at the result.
+of that block, in any order. Programs of MPI are run where there is an MPI. A diff is run too,
+beside the program that it changes: the last one before it. Other blocks are pieces, which
+documents.hip has a frame for: a program that uses the piece and looks at the result.
 """
 import collections
 import os
@@ -26,7 +26,7 @@ OF_MPIRUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1
              "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_odls_base_num_threads": "0"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FRAME = re.compile(r"^//// ([^:]+): (.*)\n", re.MULTILINE)
-# What stands at the beginning of a piece, and outside of functions: #include, and whole functions.
+# The beginning of a piece, which stands outside of functions: #include, and whole functions.
 DECLARATION = re.compile(r"^(?:#include [^\n]*\n|__global__ .*?^}\n)\s*", re.MULTILINE | re.DOTALL)
 
 FILE = re.compile(r"\S+\.(?:c|cpp|hip|diff)\b")

@@ -5,21 +5,21 @@
 english.py TOP          complains of each violation; 1 if there is one
 english.py --self-test  plants every kind of violation, and looks for the complaints
 
-A sentence has at most 30 words, in pages and in the comment at the head of a file. No sentence
-begins with a bare Who or What, unless it is a question, and no text has a word of WORDS. A subject
-is `area: verb what` in the imperative.
+A sentence has at most 30 words. No sentence begins with a bare Who or What, unless it is a
+question, and no text has a word of WORDS. A subject is `area: verb what` in the imperative.
 """
+import functools
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import tokenize
 
 # The check reads these pages, and the sources in these folders and below. Both lists grow.
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/tutorials/*.md",
          "docs/measurements/*.md", "python/README.md"]
-SOURCES = ["device", "examples", "include", "launcher", "python", "src", "tests"]
-ENDINGS = {".c", ".h", ".cpp", ".hpp", ".hip", ".def"}
+SOURCES = ["cmake", "device", "docs", "examples", "include", "launcher", "python", "src", "tests"]
 
 MOST_WORDS, MOST_COLUMNS, LAST_COMMITS = 30, 72, 20
 # A word or phrase -> what to write.
@@ -92,13 +92,13 @@ def subjects(top):
     return None if said is None else said.splitlines()
 
 
-# ---- Text: both functions give (line, text, whether sentences must be short)
+# ---- Text: of_page() and of_source() give (line, text)
 def of_page(lines):
     """Paragraphs, list items and cells of tables, without code."""
     in_code, start, text = False, 0, []
 
     def piece():
-        return [(start, " ".join(text), True)] if text else []
+        return [(start, " ".join(text))] if text else []
     for number, line in enumerate([*lines, ""], 1):
         in_code ^= line.lstrip().startswith("```")
         said = "" if in_code or line.lstrip().startswith("```") else line.strip()
@@ -109,41 +109,76 @@ def of_page(lines):
         if not said or said[0] == "<":
             continue
         if said[0] == "|":
-            yield from ((number, phrase, True) for phrase in re.split(r"(?<!\\)\||;", said))
+            yield from ((number, phrase) for phrase in re.split(r"(?<!\\)\||;", said))
         elif said[0] == "#":
-            yield number, said.strip("# ") + "?", True
+            yield number, said.strip("# ") + "?"
         else:
             start = start if text else number
             text.append(said[begins_item.end():] if begins_item else said)
 
 
-def of_source(lines):
-    """Comments. The one at the head of the file must have short sentences."""
-    start, text, in_block, is_head = 0, [], False, True
-    for number, line in enumerate([*lines, ""], 1):
+# Comments: these three give (words, whether the line has nothing else) or None, for each line.
+def of_c(lines):
+    in_block = False
+    for line in lines:
         match = None if in_block else re.search(r"(?<![:\"'/])(//[/<!]*|/\*)", line)
-        said, is_alone = None, in_block
-        if in_block:
-            said = line
-        elif match:
+        said, is_alone = (line, True) if in_block else (None, False)
+        if match:
             said, is_alone = line[match.end():], not line[:match.start()].strip()
             in_block = match[1] == "/*"
-        if in_block and "*/" in (said or ""):
+        if in_block and "*/" in said:
             said, in_block = said.split("*/")[0], False
-        words = (said or "").strip(" */")
-        begins_item = re.match(r"[ */]*(- |\d\. |Invariant\b)| ?[*]?   ", said or "")
-        if said is None or not is_alone or not words or begins_item:
+        yield None if said is None else (said, is_alone)
+
+
+def of_script(lines):
+    """For shells and CMake, where a # may also stand in a word."""
+    for line in lines:
+        match = re.search(r"^\s*#(?!!)|\s#(?=\s)", line)
+        yield (line[match.end():], not line[:match.start()].strip()) if match else None
+
+
+def of_python(lines):
+    """Comments and docstrings, which are strings that begin a statement."""
+    said, before = {}, tokenize.NEWLINE
+    for token in tokenize.generate_tokens(iter(line + "\n" for line in lines).__next__):
+        (first, column), is_first = token.start, not token.line[:token.start[1]].strip()
+        if token.type == tokenize.COMMENT:
+            said[first] = token.string[1:], is_first
+        elif token.type == tokenize.STRING and before == tokenize.NEWLINE and is_first:
+            text = " " * column + token.string.lstrip("fr").strip("\"'")
+            said |= {first + i: (line[column:], True) for i, line in enumerate(text.split("\n"))}
+        if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
+            before = token.type
+    yield from (said.get(number) for number in range(1, len(lines) + 1))
+
+
+# How the names of files end -> what reads their comments.
+COMMENTS = {
+    (".c", ".h", ".cpp", ".hpp", ".hip", ".cu", ".def", ".cpp.in"): of_c,
+    (".sh", ".cmake", "CMakeLists.txt", "mesh", ".cmake.in", "wrapper.in", "device_arguments.in"):
+    of_script,
+    (".py", "meshmem-trace.in"): of_python,
+}
+
+
+def of_source(comments, lines):
+    """Comments and their items, each of the lines that belong together."""
+    start, text = 0, []
+    for number, comment in enumerate([*comments(lines), None], 1):
+        said, is_alone = comment or ("", False)
+        words = "" if re.match("!/| ?SPDX-License", said) else said.strip(" */#")
+        begins_item = re.match(r"[ */]*(- |\d\. |Invariant\b)| ?[*]?   |.*\S  +\S", said)
+        if not is_alone or not words or begins_item:
             if text:
-                yield start, " ".join(text), is_head
+                yield start, " ".join(text)
             text = []
-        if words and "SPDX-License" not in words:
+        if words:
             start = start if text else number
             text.append(words)
             if not is_alone:
-                yield start, words, False
+                yield start, words
                 text = []
-        is_head = is_head and (said is not None or not line.strip()
-                               or line.startswith("#pragma once")) and is_alone
 
 
 def sentences(text):
@@ -152,11 +187,11 @@ def sentences(text):
     yield from re.split(r"(?<=[.!?])[\"')]*\s+", text.replace("**", ""))
 
 
-def text_complaints(text, must_be_short):
+def text_complaints(text):
     for sentence in sentences(text.strip()):
         words = re.findall(r"[^\W_][\w.,/'%-]*", sentence)
         begin = " ".join(words[:6]).rstrip(".")
-        if must_be_short and len(words) > MOST_WORDS:
+        if len(words) > MOST_WORDS:
             yield f"a sentence of {len(words)} words: '{begin} ...'"
         if re.match(r"[\"'(]?(Who|What)\b", sentence) and "?" not in sentence:
             yield f"a sentence begins with a bare {words[0]}: '{begin} ...'"
@@ -167,17 +202,20 @@ def text_complaints(text, must_be_short):
 
 # ---- All of it
 def files(top):
+    """(path, what reads its texts) of each."""
     for pattern in PAGES:
         yield from ((page, of_page) for page in sorted(top.glob(pattern)))
-    for folder in SOURCES:
-        yield from ((path, of_source)
-                    for path in sorted((top / folder).rglob("*")) if path.suffix in ENDINGS)
+    sources = [path for folder in SOURCES for path in sorted((top / folder).rglob("*"))]
+    for path in [top / "CMakeLists.txt", top / "mesh", *sources]:
+        yield from ((path, functools.partial(of_source, comments))
+                    for endings, comments in COMMENTS.items()
+                    if path.name.endswith(endings) and path.is_file())
 
 
 def complaints(top):
     for path, texts_of in files(top):
-        for line, text, must_be_short in texts_of(path.read_text(encoding="utf-8").splitlines()):
-            for what in text_complaints(text, must_be_short):
+        for line, text in texts_of(path.read_text(encoding="utf-8").splitlines()):
+            for what in text_complaints(text):
                 yield f"{path.relative_to(top)}:{line}: {what}"
     for subject in subjects(top) or []:
         yield from (f"commit {what}" for what in subject_complaints(subject))
@@ -198,6 +236,10 @@ What is in a block of code, ails nobody.
 a word; another phrase of that cell, which also has sixteen words, so that \
 both have too many |
 """
+RIGHT_SCRIPT = f"""#!/usr/bin/env bash{" word" * 30}
+# SPDX-License-Identifier: x
+[ $# -eq 0 ] || echo '#What' or " #What"
+"""
 LONG = "one two three four five six seven eight nine ten " * 3
 # file -> (text, the complaints about it)
 PLANTED = {
@@ -210,14 +252,30 @@ PLANTED = {
         "1: 'ails' (better: a problem): 'It ails ...'", "3: 'mend' (better: to fix): 'a mend ...'",
         "3: 'the like' (better: similar, or each other's): 'and the like ...'"]),
     "src/base/head.hpp": (f"// SPDX-License-Identifier: x\n//\n// A head of {LONG}\n// words.\nint "
-                          f"i;\n// {LONG}\n", [
-        "3: a sentence of 34 words: 'A head of one two three ...'"]),
+                          f"i;\n// Two more {LONG}\n", [
+        "3: a sentence of 34 words: 'A head of one two three ...'",
+        "6: a sentence of 32 words: 'Two more one two three four ...'"]),
     "src/base/comments.cpp": ("/* Held in\n * vain. */\nint i;  // Who waits.\n// Races\n// that "
                               "are none.\nint j;\n"
                               "const char* text = \"// What is text\";\n", [
         "1: 'in vain' (better: without success): 'Held in vain ...'",
         "3: a sentence begins with a bare Who: 'Who waits ...'",
         "4: 'are none' (better: is not, has no): 'Races that are none ...'"]),
+    "python/doc.py": (f'#!/usr/bin/env python3\n"""What ails.\n\nA text of {LONG}.\n\n'
+                      f'doc.py A  {LONG[:99]}\ndoc.py B  {LONG[:99]}\n"""\n'
+                      'def f():\n    """Who asks."""\n'
+                      '    return """\nWhat is text."""  # What it returns.\n', [
+        "2: a sentence begins with a bare What: 'What ails ...'",
+        "2: 'ails' (better: a problem): 'What ails ...'",
+        "4: a sentence of 33 words: 'A text of one two three ...'",
+        "10: a sentence begins with a bare Who: 'Who asks ...'",
+        "12: a sentence begins with a bare What: 'What it returns ...'"]),
+    "tests/words.sh": ("true  # in vain\n# What\n# waits.\n", [
+        "1: 'in vain' (better: without success): 'in vain ...'",
+        "2: a sentence begins with a bare What: 'What waits ...'"]),
+    "cmake/words.cmake.in": ("# It ails.\n", ["1: 'ails' (better: a problem): 'It ails ...'"]),
+    "CMakeLists.txt": ("if(A)  # Who asks.\n", [
+        "1: a sentence begins with a bare Who: 'Who asks ...'"]),
 }
 # subject -> the complaint, or None
 SUBJECTS = {
@@ -257,8 +315,8 @@ def self_test():
             wrong.append(f"{subject}: {found}, not {expected}")
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder).resolve()
-        plant(top, {"docs/right.md": RIGHT_PAGE})
-        wrong += [f"a right page: {found}" for found in complaints(top)]
+        plant(top, {"docs/right.md": RIGHT_PAGE, "mesh": RIGHT_SCRIPT})
+        wrong += [f"where all is right: {found}" for found in complaints(top)]
         plant(top, {name: text for name, (text, _) in PLANTED.items()})
         found = sorted(complaints(top))
         expected = sorted(f"{name}:{what}" for name, (_, said) in PLANTED.items() for what in said)

@@ -5,10 +5,10 @@
 fast_paths.py LIBRARY     the optimized library, for x86-64 or 64-bit Arm
 fast_paths.py --self-test
 
-Of every shmem_TYPE_p and shmem_TYPE_g of at most 8 bytes, the two shortest ways from its first
-instruction to a return that call nothing and do not leave the function: that of the heap, and that
-of static variables. LIMITS has the most that they may take. Exit status 77 (skipped) where the
-library is for another processor, or its objdump is missing.
+Every shmem_TYPE_p and shmem_TYPE_g of at most 8 bytes has two such paths, for the heap and for
+static variables. They are the shortest ways from its first instruction to a return that call
+nothing and do not leave the function. LIMITS has the most that they may take. Exit status 77
+(skipped) where the library is for another processor, or its objdump is missing.
 """
 import re
 import shutil

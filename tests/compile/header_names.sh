@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# header_names.sh OSHHIP: programs of NVSHMEM and rocSHMEM include what they always have. Who brings
-# such a header, by -I, gets that one.
+# header_names.sh OSHHIP: programs of NVSHMEM and rocSHMEM include what they always have. A program
+# that brings such a header, by -I, gets that one.
 set -euo pipefail
 wrapper=$1
 scratch=$(mktemp -d)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # install.sh BUILD_FOLDER CMAKE C_COMPILER C++_COMPILER TARGET
+#
 # Installs a build into a scratch prefix, moves the prefix, and builds and runs the project outside/ by each way that there is to
 # use meshmem: the wrappers, pkg-config, find_package. The launcher is the installed one; LD_LIBRARY_PATH is not set. Programs
 # with kernels run where TARGET is cpu, and are built where it is not.

@@ -13,9 +13,10 @@ on all paths through them. The kernels are:
   probe's name says what it must contain, by the table PROBES.
 
 The script also complains about
-* a kernel of the library that KERNELS does not have,
-* a function of device/ that synchronizes, if none of these kernels calls it,
-* a planted_ kernel (probe_violations.cpp) in which it finds nothing: each breaks a rule on purpose.
+
+- a kernel of the library that KERNELS does not have,
+- a function of device/ that synchronizes, if none of these kernels calls it,
+- a planted_ kernel (probe_violations.cpp) in which it finds nothing: each breaks a rule on purpose.
 
 --probes-only leaves out the library's kernels. Exit status 77 (skipped) means that the compiler is
 not installed.

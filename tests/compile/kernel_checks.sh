@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kernel_checks.sh OSHHIP SOURCE: kernels look for mistakes if --check says so, and only then: neither a level of
-# optimization nor NDEBUG changes it, nor a file of the other kind in the same program. Told by what checks print.
+# kernel_checks.sh OSHHIP SOURCE
+#
+# Kernels look for mistakes if --check says so, and only then. Neither a level of optimization nor NDEBUG changes it, nor
+# a file of the other kind in the same program. The test looks at what checks print.
 set -euo pipefail
 oshhip=$1 source=$2
 scratch=$(mktemp -d)

@@ -18,7 +18,7 @@ import tempfile
 # The host runtime, lowest first: a layer may use itself and those before it.
 LAYERS = ["base", "bootstrap", "gpu", "memory", "transport", "one_sided", "proxy", "core",
           "collectives", "library", "api"]
-# What each area may use of the project's own headers.
+# The areas of the project whose headers each area may use.
 ALLOWED = {
     "include": {"include"},
     "device": {"device", "include", "device/hip_on_cpu", "device/hip_on_cuda"},
@@ -94,8 +94,8 @@ def area_of(path):
 
 
 def find_header(top, source, name):
-    """The project's file that an include means, relative to the top, or None if it is none of the
-    project's."""
+    """The project's file that an include means, relative to the top, or None if it means another
+    file."""
     # Both hip_on_ folders have headers of HIP's names. A file of hip_on_cuda gets its own folder's,
     # and any other file those of hip_on_cpu.
     roots = [".", "include", "src", "device/hip_on_cpu", "device/hip_on_cuda", "launcher"]
@@ -109,7 +109,7 @@ def find_header(top, source, name):
 
 
 def complaint_about(top, source, quoted, angled):
-    """What is wrong with one include of source, or None."""
+    """Says what is wrong with one include of source; None if it is right."""
     area, name = area_of(source), quoted or angled
     if area not in ALLOWED:
         return f"{area} is no layer of {', '.join(LAYERS)}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the manual pages: those of the routines name every routine of the tables and of the
-library, each routine has a page of its name, those of the programs name every option.
+"""Checks the manual pages. Those of the routines name every routine of the tables and of the
+library, and each routine has a page of its name. Those of the programs name every option.
 
 man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO
 MESHMEM_BENCH [MESHMEM_LAUNCHES]
@@ -20,7 +20,7 @@ INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce
             "shmemx_start_mpi_if_linked", "shmemx_module_of_library", "shmemx_has_device_memory"}
 # Behind names of shmem/older_names.h, of which the page of deprecated routines speaks as a whole.
 OLDER = r"shmemx_u?short_(wait_until|test)_\w+"
-# What kernels alone have, which no library exports.
+# Routines that only kernels have, so no library exports them.
 IN_KERNELS = {"shmemx_put_packets", "shmemx_wait_packets"}
 
 

@@ -25,7 +25,7 @@ def compile_case(compiler, language, source, flags, name):
 
 
 def complaint(compiler, language, source, flags, name, message):
-    """What is wrong with the compiler's answer to one case, or None."""
+    """Says what is wrong with the compiler's answer to one case; None if it is right."""
     result = compile_case(compiler, language, source, flags, name)
     where = f"{name} as {language} by {compiler}"
     if not message:

@@ -73,7 +73,7 @@ OWN = [(r"MESHMEM_P?SHMEMX?(_\w+)?_H", "include guards"),
         r"|PASS_STREAM)",
         "the table of reductions on streams, shmemx.h"),
        ]
-# What each header may add, beside that.
+# Each header may also add these names.
 PREFIXES = {"shmem.h": "(?!)",
             "pshmem.h": "pshmem_.*|p(start_pes|_my_pe|_num_pes|sh(malloc|free|realloc|memalign))",
             "shmemx.h": "shmemx_.*|SHMEMX_.*",

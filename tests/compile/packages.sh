@@ -11,11 +11,18 @@ if [ $# -lt 2 ]; then
   "$source/mesh" package
   set -- "$source" "$source/build/package/packages"
 fi
+for field in libmeshmem0.1:same libmeshmem-dev:no meshmem-tools:foreign meshmem-doc:foreign; do
+  found=$(dpkg-deb -f "$2/${field%:*}"_*.deb Multi-Arch)
+  [ "$found" = "${field#*:}" ] || { echo "${field%:*} has Multi-Arch: $found"; exit 1; }
+done
 make_debian bookworm
 cp "$2"/*.deb "$source"/tests/compile/outside/outside.{c,hip} "$root/tmp"
 run_in_debian <<'END'
 cd /tmp
 export DEBIAN_FRONTEND=noninteractive
+apt-get -qq -y --no-install-recommends install lintian >/dev/null
+complaints=$(lintian --allow-root ./*.deb)
+[ -z "$complaints" ]
 apt-get -qq -y --no-install-recommends install ./libmeshmem*.deb ./meshmem-tools*.deb g++ pkgconf >/dev/null
 oshcc outside.c -o by_oshcc
 oshhip -O1 outside.hip -o by_oshhip

@@ -94,8 +94,7 @@ class Kernel:
                     continue
                 if opcode.startswith(opcodes):
                     return True
-                # What one lane hands to the others is not this lane's any more, nor is what is
-                # stored.
+                # A value that other lanes get, or that is stored, is not followed further.
                 if not held.issuperset(written) and not opcode.startswith(("shfl", "setp")):
                     held |= set(written)
                     grown = True
@@ -118,7 +117,7 @@ class Kernel:
         return found
 
     def same_as(self, register):
-        """What a register is a copy of, and its lower half."""
+        """The register, those that it is a copy of, and those whose lower half it is."""
         found = {register}
         for opcode, read in self.made_by.get(register, []):
             if opcode in ("and.b64", "cvt.u32.u64", "cvt.u64.u32", "mov.u64", "mov.u32", "mov.b64"):

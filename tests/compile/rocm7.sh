@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # rocm7.sh SOURCE_FOLDER BUILD_FOLDER CMAKE PYTHON
-# Compiles device code and the library by clang 19 with the headers of HIP 7.1, reads the instructions, and runs gfx942's
+#
+# Compiles device code and the library by clang 19 with the headers of HIP 7.1, and reads the instructions. Runs gfx942's
 # on the emulated GPU, which is built with these headers too. BUILD_FOLDER/rocm is laid out as ROCm is. PyPI's wheel of
 # triton has the headers, but those of the short floating-point types: Debian's take their place. Exit status 77 (skipped)
 # unless MESHMEM_TEST_LONG is set, and without clang 19, Debian's HIP or the wheel.

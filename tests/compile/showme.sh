@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # showme.sh WRAPPER SOURCE: --showme prints one command, which a shell can run as it stands and which makes what the
-# wrapper makes; libraries are in it only if something is linked.
+# wrapper makes. Libraries are in it only if something is linked.
 set -euo pipefail
 wrapper=$1 source=$2
 scratch=$(mktemp -d)

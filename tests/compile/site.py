@@ -23,7 +23,7 @@ REFERENCE = "docs/man"
 
 
 class Page(html.parser.HTMLParser):
-    """What a page names and loads, its text, and the text of its first block of code."""
+    """Names and files that a page refers to, its text, and the text of its first block of code."""
 
     def __init__(self, path):
         super().__init__()

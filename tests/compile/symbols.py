@@ -7,12 +7,13 @@ symbols.py --names PROGRAM --library LIBMESHMEM --readme README
 symbols.py --self-test
 symbols.py --list LIBMESHMEM: the lines of exported_symbols.txt, for a name that a release adds
 
-What programs are linked with stays (docs/abi.md): the library's soname, and the version of each
-symbol, which is FIRST_VERSION for the standard's and as exported_symbols.txt has it for the others.
+Programs are linked with the library's soname and the version of each symbol, so both stay
+(docs/abi.md). The version is FIRST_VERSION for the standard's symbols, and as exported_symbols.txt
+has it for the others.
 
-The tables may hold less than the standard (and the README says how much); nothing may be exported
-that neither the standard nor the prefix of the extensions allows, and every shmem_ name has a
-strong pshmem_ twin of which it is a weak alias, every shmemx_ name of pshmemx.h a pshmemx_ twin.
+The tables may hold less than the standard (and the README says how much). Nothing may be exported
+that neither the standard nor the prefix of the extensions allows. Every shmem_ name has a strong
+pshmem_ twin of which it is a weak alias, every shmemx_ name of pshmemx.h a pshmemx_ twin.
 The library itself refers to no shmem_ or shmemx_ name: a tool that has taken it would see calls
 that no program made.
 """
@@ -22,7 +23,7 @@ import re
 import subprocess
 import sys
 
-# What code that the headers bring into programs calls, and no program.
+# Routines that the headers' own code calls, and no program.
 INTERNAL = {"shmemx_register_module", "shmemx_unregister_module", "shmemx_reduce_by_one_thread",
             "shmemx_start_under_names_of", "shmemx_start_by_mpi_comm",
             "shmemx_start_mpi_if_linked", "shmemx_module_of_library", "shmemx_has_device_memory"}
@@ -164,8 +165,8 @@ EXTENSIONS = [
 ]
 
 
-# What is exported of the standard's shmem_p and of the extensions in {"shmemx_y": "MESHMEM_0.2"},
-# and what has to be said.
+# Exported symbols for the standard's shmem_p and the extensions in {"shmemx_y": "MESHMEM_0.2"}, and
+# the expected complaints.
 KEPT = {"shmem_p": "MESHMEM_0.1", "pshmem_p": "MESHMEM_0.1", "shmemx_y": "MESHMEM_0.2",
         "pshmemx_y": "MESHMEM_0.2"}
 VERSIONS = [

@@ -28,7 +28,7 @@ import tempfile
 from documents import FENCE, FILE, environment
 
 SKIPPED, LIMIT = 77, 120
-# What differs from run to run and from machine to machine, and what stands for it in a comparison.
+# Output that differs from run to run or by machine -> what stands for it in comparisons.
 MASKS = [(re.compile(pattern), instead) for pattern, instead in (
     (r"\bpid \d+", "pid P"), (r"\(host [^\s,]+,", "(host H,"), (r"\b0x[0-9a-f]+", "0xA"),
     (r" +\d+(\.\d+)? (ns|us|ms|s)\b", r" T \2"), (r"^(oshrun: several machines:) .*", r"\1"))]
@@ -79,7 +79,7 @@ def steps_of(text, where):
 
 
 def changed(program, change, where):
-    """The program after the change. What a hunk removes must be there once."""
+    """The program after the change. The lines that a hunk removes must be there once."""
     for hunk in re.split(r"^@@.*\n", change, flags=re.MULTILINE):
         lines = hunk.splitlines(keepends=True)
         old, new = (

@@ -310,8 +310,8 @@ class Chains {
   shmem_team_t teams_[2] = {};
 };
 
-// One of several streams, each with a team of its own and no order among them: the same work by
-// calls and by a graph, in turns that differ from stream to stream.
+// One of several streams, each with a team of its own and no order among them. It does the same
+// work by calls and by a graph, in turns that differ from stream to stream.
 class Lane {
  public:
   explicit Lane(uint64_t number) : number_(number), source_(kElems, 0), dest_(kElems, 0) {

@@ -81,8 +81,9 @@ __global__ void collectives(nvshmem_team_t team, float* sum, float* source, floa
   if (threadIdx.x < static_cast<unsigned>(warpSize)) nvshmemx_barrier_warp(team);
 }
 
-// Puts and gets by a group begin and end with a meeting of it: data that other threads have written
-// is put, the source is free afterwards, and all threads see data that was got.
+// Puts and gets by a group begin and end with a meeting of it. So a put sends data that other
+// threads have written, its source is free afterwards, and all threads see data that a get has
+// brought.
 __global__ void without_barriers(long* source, long* dest, long* back, int n, int* failed) {
   const int me = nvshmem_my_pe(), next = (me + 1) % nvshmem_n_pes();
   const int mine = n - 1 - static_cast<int>(threadIdx.x);

@@ -34,9 +34,9 @@ inline void meet_after_kernels() {
   shmem_barrier_all();
 }
 
-// How many rounds a kernel does in which PEs wait for each other: `many`, or few where PEs share a
-// GPU, since their kernels then take turns of milliseconds (but not under NVIDIA's MPS), and where
-// a checker makes each step slow (MESHMEM_DEVICE_TEST_SHORT).
+// How many rounds a kernel does in which PEs wait for each other: `many`, or few where a step is
+// slow. That is if PEs share a GPU, since their kernels then take turns of milliseconds (but not
+// under NVIDIA's MPS), or if a checker slows each step (MESHMEM_DEVICE_TEST_SHORT).
 inline int rounds(int many) {
   const int few = many / 250 + 2;
   if (std::getenv("MESHMEM_DEVICE_TEST_SHORT")) return few;

@@ -434,8 +434,8 @@ __global__ void put_word_by_block(long* dest, long value, int pe) {
   if (threadIdx.x == 0) shmem_long_p(dest + blockIdx.x, value, pe);
 }
 
-// PE 1, which is near, passes on to the last PE that the quiet is over, by a way of its own: that
-// word does not queue behind PE 0's puts.
+// PE 1, which is near, tells the last PE that the quiet is over. Its word takes a way of its own,
+// so it does not queue behind PE 0's puts.
 void expect_quiet_behind(size_t words, const OwnStream& stream,
                          const std::function<void(long* dest, long round)>& put) {
   const int last = n_pes() - 1;

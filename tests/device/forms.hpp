@@ -62,9 +62,9 @@ inline unsigned odd_block() { return wave_size() + 9; }
 
 #define MESHMEM_WITH_CALL(...) (const Call& call, __VA_ARGS__)
 
-// A static function for a row of ops.h: of the families with groups and contexts, with contexts,
-// with groups, and with neither; by the routine's name (CALL) and by its overload (OVERLOAD). The
-// overloads of half and bfloat16 are extensions by one thread too (SHORT).
+// A static function for a row of ops.h, by the routine's name (CALL) and by its overload
+// (OVERLOAD). The families are those with groups and contexts, with contexts, with groups, and with
+// neither. The overloads of half and bfloat16 are extensions by one thread too (SHORT).
 #define MESHMEM_CALL_GROUP_CTX(name, op, Elem, result, params, args) \
   MESHMEM_BY_GROUP_CTX(shmem_, name, ctx_##name, op, result, params, args)
 #define MESHMEM_OVERLOAD_GROUP_CTX(name, op, Elem, result, params, args) \

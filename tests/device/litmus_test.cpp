@@ -17,9 +17,9 @@ constexpr size_t kSomeForEach = 150;  // threads of a block
 __device__ void count_error(uint64_t* errors) { shmem_uint64_atomic_inc(errors, shmem_my_pe()); }
 __device__ uint64_t word_of(uint64_t round, size_t i) { return round * kManyWords + i; }
 
-// All PEs tell all others: words, one fence, flags. Rows are of the writer, two in turn, so that
-// nobody writes into what is being read: a PE that has all flags of a round knows that all are in
-// it.
+// All PEs tell all others: words, one fence, flags. Each writer has two rows in turn, so nobody
+// writes into a row that is being read. For a PE that has all flags of a round knows that all PEs
+// are in it.
 __global__ void fence_kernel(uint64_t* data, uint64_t* flags, int rounds, uint64_t* errors) {
   const int n = shmem_n_pes(), me = shmem_my_pe();
   const auto row = [n](uint64_t* base, uint64_t round, int pe, size_t words) {
@@ -102,7 +102,8 @@ TEST(DeviceLitmus, SignalsAnnounceTheDataOfAllThreads) {
 }
 
 // The same in steps: all threads put, the group completes or orders it, and one of its threads
-// announces it, of the first and of the last ones in turn: of another wave than most that have put.
+// announces it. This is one of the first and one of the last threads in turn, so it is of another
+// wave than most threads that have put.
 __global__ void announce_kernel(Call call, Message m, bool with_quiet, int rounds,
                                 uint64_t* errors) {
   const int next = (shmem_my_pe() + 1) % shmem_n_pes();

@@ -33,7 +33,7 @@ void* late_place = nullptr;
 void* place_of_late() { return late_place; }
 
 // As HIP's compiler for AMD GPUs orders the initializers of a library that is loaded later.
-TEST(Modules, AModuleThatTheDeviceDoesNotHaveYetIsToldByModuleInit) {
+TEST(Modules, GetTheirStateAtInitIfTheDeviceLoadsThemLate) {
   void* memory = nullptr;
   must(hipMalloc(&memory, sizeof(device::State)), "hipMalloc");
   shmemx_register_module(sizeof(device::State), &place_of_late);
@@ -48,7 +48,7 @@ TEST(Modules, AModuleThatTheDeviceDoesNotHaveYetIsToldByModuleInit) {
 }
 
 // Modules that are loaded by hand: amd_gpu.job has some. On processors there are none.
-TEST(Modules, WhatIsNoModuleIsRefused) {
+TEST(Modules, OtherPointersAreRefused) {
   int other = 0;
   EXPECT_NE(shmemx_loaded_module_init(nullptr), 0);
   EXPECT_NE(shmemx_loaded_module_finalize(&other), 0);

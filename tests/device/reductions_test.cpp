@@ -216,8 +216,8 @@ TEST(DeviceReduce, S57_AllPesGetTheSameBitsOfPeOrderWhereThatIsPromised) {
   }
 }
 
-// More elements than a ring takes at once, or direct sends before it comes back to its first slots:
-// up to 342 KiB, by 4 PEs; less than 300 bytes on teams with short rows.
+// More elements than a ring takes at once, or direct sends before it comes back to its first slots.
+// That is up to 342 KiB, by 4 PEs, and less than 300 bytes on teams with short rows.
 constexpr size_t kSeveralBatches = 90001;
 
 TEST(DeviceReduce, S57_EveryAlgorithmInSeveralBatches) {

@@ -29,22 +29,29 @@ static void* map(void* address, size_t bytes, int access, int flags, int file, o
                                                                 offset);
 }
 
-// The last page of the program's variables is whole where pages are large.
-static int fill_last_page(struct dl_phdr_info* program, size_t size, void* unused) {
+// Maps what is missing between two addresses.
+static void fill(uintptr_t begin, uintptr_t end) {
+  const uintptr_t small = (uintptr_t)getpagesize();
+  for (uintptr_t at = begin / small * small; at < end; at += small)
+    map((void*)at, small, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+        -1, 0);
+}
+
+// The first and the last page of the program's variables are whole where pages are large.
+static int fill_pages(struct dl_phdr_info* program, size_t size, void* unused) {
   (void)size, (void)unused;
   for (int i = 0; i < program->dlpi_phnum; ++i) {
     const ElfW(Phdr)* const part = &program->dlpi_phdr[i];
     if (part->p_type != PT_LOAD || (part->p_flags & PF_W) == 0) continue;
-    const uintptr_t end = program->dlpi_addr + part->p_vaddr + part->p_memsz;
-    const uintptr_t small = (uintptr_t)getpagesize();
-    for (uintptr_t at = whole(end); at > end; at -= small)
-      map((void*)(at - small), small, PROT_READ | PROT_WRITE,
-          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    const uintptr_t begin = program->dlpi_addr + part->p_vaddr;
+    const uintptr_t end = begin + part->p_memsz;
+    fill(begin / page * page, begin);
+    fill(end, whole(end));
   }
   return 1;  // the program is the first object
 }
-__attribute__((constructor)) static void fill_last_page_of_program(void) {
-  dl_iterate_phdr(fill_last_page, NULL);
+__attribute__((constructor)) static void fill_pages_of_program(void) {
+  dl_iterate_phdr(fill_pages, NULL);
 }
 
 // Maps memory where it is asked for if there is room, as the kernel does: PMIx 5 relies on it.

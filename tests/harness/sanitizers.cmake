@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Options for programs built with sanitizers. PMIx and its libevent are not, so what they do is left
-# out: their locks are unseen by ThreadSanitizer, and what they allocate once a process is no leak
-# of ours. A process that has threads ends a second later under ThreadSanitizer, for races of these that
-# are on their way: a twentieth will do.
+# Options for programs built with sanitizers. PMIx and its libevent are built without, so reports
+# about them are suppressed. ThreadSanitizer does not see their locks, and memory that they allocate
+# once a process is not our leak. ThreadSanitizer ends a process with threads a second later, to
+# report their last races: a twentieth will do.
 set(ENV{ASAN_OPTIONS} "detect_stack_use_after_return=1:abort_on_error=0")
 set(ENV{UBSAN_OPTIONS} "print_stacktrace=1")
 set(ENV{LSAN_OPTIONS} "suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.supp:print_suppressions=0")

@@ -47,7 +47,7 @@ def reasons(output):
 
 
 def summary_of(output):
-    """What ctest printed from its last count of the tests on."""
+    """The part of ctest's output that begins with its last count of the tests."""
     starts = [found.start() for found in SUMMARY.finditer(output)]
     return output[starts[-1]:].replace("[ERROR_MESSAGE] \n", "") if starts else ""
 

@@ -28,7 +28,7 @@ class Installation:
         self.root = root
 
     def variables(self):
-        """What the programs need to be found, and to find their libraries."""
+        """The variables by which the programs are found, and find their libraries."""
         if not self.root:
             return {}
         libraries = [path for pattern in (LIBRARIES, f"{LIBRARIES}/slurm-wlm")

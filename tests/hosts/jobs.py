@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests over several machines share: jobs on simulated machines, and a look at what they
+"""The tests over several machines share this: jobs on simulated machines, and a look at what they
 left there.
 
 Invariant: a test begins and ends with all three machines up and nothing running on them. Imported
@@ -91,7 +91,7 @@ class Prun(Prterun):
         cls.uri = os.path.join(cls.folder, "uri")
         words = [os.path.join(cls.programs, "prte"), "--allow-run-as-root", "--report-uri", cls.uri,
                  "--host", ",".join(f"{machine.name}:8" for machine in simulated)]
-        # What looks for a daemon of this user, as oshrun does, finds it in TMPDIR.
+        # Programs that look for a daemon of this user, as oshrun does, find it in TMPDIR.
         cls.variables = {**cls.variables, "TMPDIR": cls.folder}
         cls.daemon = subprocess.Popen(words,
                                       env={**os.environ, **simulated.variables(), **cls.variables},
@@ -153,7 +153,7 @@ class Hydra(Mpirun):
 
 
 class Srun(Mpirun):
-    """Slurm's. What a failed PE's status becomes is up to Slurm."""
+    """Slurm's. It decides what a failed PE's status becomes."""
 
     protocol = "pmix"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests that end a part of a job over several machines share.
+"""The tests that end a part of a job over several machines share this.
 
 A busy machine is nobody's fault, so the limits here are far above what is promised (two seconds
 after the loss is seen); a job that hangs takes a minute.

@@ -101,8 +101,8 @@ class Machine:
              given="\n".join(commands) + "\n")
 
     def processes(self):
-        """What runs here, without the first process, its sleep and launchers' daemons that stay, as
-        pids of login."""
+        """The processes that run here, as pids of login, without the first one, its sleep and
+        launchers' daemons that stay."""
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {
             self.pid} - self.daemons
         return [pid for pid in pids if namespace_of(pid) == self.namespace

@@ -74,7 +74,7 @@ class Slurm:
                               text=True, check=False)
 
     def protocols(self):
-        """What srun --mpi=... takes."""
+        """The names that srun --mpi=... takes."""
         found = self.ask("srun", "--mpi=list")
         return (found.stdout + found.stderr).split()
 

@@ -14,7 +14,7 @@ if [ -z "$pid" ]; then
   exit 255
 fi
 login=(PATH="$PATH" HOME="${HOME:-/}" USER="${USER:-root}" TMPDIR="${TMPDIR:-/tmp}")
-# What a user would set in the shell's start-up files there.
+# A user would set these in the shell's start-up files there.
 for variable in LD_LIBRARY_PATH PRTE_ALLOW_RUN_AS_ROOT PRTE_ALLOW_RUN_AS_ROOT_CONFIRM; do
   [ -n "${!variable-}" ] && login+=("$variable=${!variable}")
 done

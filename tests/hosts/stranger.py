@@ -58,7 +58,7 @@ def short_header(place, _):
 
 
 def beginning_of(stream):
-    """What a peer sends before its first message, by UCX."""
+    """The bytes that a peer sends before its first message, by UCX."""
     return stream[:13 + struct.unpack_from("<I", stream, 9)[0]]
 
 

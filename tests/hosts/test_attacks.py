@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers do to the ports by which PEs of several machines reach each other: nothing. They
-are on a machine that is not the job's, and other users of the job's machines.
+"""Strangers attack the ports by which PEs of several machines reach each other, without effect.
+They are on a machine that is not the job's, or are other users of the job's machines.
 
 Invariant: a stranger attacks every port of every PE, also those that only a user of the same
 machine reaches. ATTACKS=NAME,... in the environment: only these.
@@ -31,7 +31,7 @@ with open(os.path.join(jobs.HERE, "stranger.py"), encoding="utf-8") as program:
 
 
 class Recorder:
-    """What has passed between the machines by nodea's cable, as streams of TCP."""
+    """The traffic between the machines by nodea's cable, as streams of TCP."""
 
     def __enter__(self):
         self.packets, self.ends = [], False

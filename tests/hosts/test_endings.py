@@ -107,8 +107,8 @@ class Mpirun(UnderALauncher, LossTest):
         self.assert_nothing_left()
 
 
-# What meshmem does is the same, and this launcher now and then does not start a job on a busy
-# machine.
+# Long only: meshmem does the same as under other launchers, and this one sometimes does not start a
+# job on a busy machine.
 @unittest.skipUnless(jobs.LONG, "MESHMEM_TEST_LONG is not set")
 class Prterun(UnderALauncher, LossTest):
     launcher = jobs.Prterun

@@ -55,7 +55,7 @@ def losses_in(lines):
 
 
 def without_times(line):
-    """What may differ from run to run, or with the name of the machine."""
+    """The line without words that differ from run to run, or with the name of the machine."""
     return re.sub(r"[\d.]+ (m?s|us|million cells/s)\b|on \w+$", "", line)
 
 

@@ -67,7 +67,7 @@ class Mpirun(UnderALauncher, jobs.JobTest):
 class Prterun(UnderALauncher, jobs.JobTest):
     launcher = jobs.Prterun
 
-    # With different numbers of PEs some versions deal out PEs that are none of the job's.
+    # With different numbers of PEs some versions deal out PEs that are not the job's.
     def test_pes_may_be_dealt_to_the_machines_in_turn(self):
         self.assert_rings(self.run_job([2, 2], SHMEM_PROGRAM, "ring", cyclic=True), 4)
 
@@ -101,7 +101,7 @@ class Hydra(UnderALauncher, jobs.JobTest):
 
 
 class Srun(UnderALauncher, jobs.JobTest):
-    """What it kills ends with 137, and that may be the job's status."""
+    """Processes that it kills end with 137, which may be the job's status."""
 
     launcher = jobs.Srun
     exact_status = keeps_status_of_global_exit = False

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Ends a PE, a machine, its network or the launcher at a random moment of a job over two or three
-machines: the job ends everywhere, says of whom it has lost at most a line a machine, and leaves
+machines. The job ends everywhere, prints at most a line a machine about the loss, and leaves
 nothing behind.
 
 MESHMEM_TEST_KILLS says how many (default: 5), MESHMEM_TEST_SEED which ones; every kill prints its
@@ -23,7 +23,7 @@ SEED = int(os.environ.get("MESHMEM_TEST_SEED", random.SystemRandom().randrange(1
 PROMISED_SECONDS = 2
 VICTIMS = ("PE", "PE", "machine", "network", "launcher")
 DEADLY = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
-# What a network that is down needs to be found, at most.
+# The most seconds until PEs find that a network is down.
 KEEPALIVES = {"network": 2 * KEEPALIVE}
 
 
@@ -92,9 +92,9 @@ class RandomKills(LossTest):
         self.check(victim, lost, result, layout)
 
     def end_launcher(self, victim, process):
-        """A launcher waits for its daemon behind a network that is down; and Open MPI 4's daemon
-        now and then hangs in its own locks where a PE has died in start-up. Both are its own
-        affair, once the PEs are gone."""
+        """A launcher waits for its daemon behind a network that is down. Open MPI 4's daemon
+        sometimes hangs in its own locks if a PE has died in start-up. Once the PEs are gone,
+        neither is a mistake of meshmem."""
         if victim != "network" and wait_until(lambda: process.poll() is not None, LATE):
             return
         if victim != "network":

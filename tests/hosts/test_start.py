@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused: settings that differ between machines, a missing library of the network,
-strangers. And what the doctor's job tells of the machines."""
+"""A job refuses settings that differ between machines, a missing library of the network, and
+strangers. The doctor's job tells about the machines."""
 import os
 import re
 

@@ -44,7 +44,7 @@ class Suite(jobs.JobTest):
         self.assertIn("[  PASSED  ]" if "old_program" not in name else "", result.out)
         self.assert_nothing_left()
 
-    def test_programs_of_the_suite(self):
+    def test_programs_pass_over_two_and_three_machines(self):
         for number, program in enumerate(PROGRAMS):
             for turn, (pes, cyclic) in enumerate(layouts_of(number, program)):
                 network = "ucx" if jobs.MESHMEM_UCX and turn % 2 == 0 else "tcp"

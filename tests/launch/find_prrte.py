@@ -6,9 +6,11 @@ build.
     find_prrte.py FOLDER    prints the folder of the programs, or why there is none, and exits with
                             77
 
-Looks on PATH, then in FOLDER, then gets Debian 13's Open MPI 5 by apt (Debian 12 has no PRRTE),
-which runs with its own C library beside the system's, then PyPI's wheel of Open MPI 5 by pip, which
-lacks prun. Invariant: nothing outside FOLDER is changed. Used by test_launchers.py.
+Looks on PATH, then in FOLDER. Then gets Debian 13's Open MPI 5 by apt (Debian 12 has no PRRTE),
+which runs with its own C library beside the system's. Then gets PyPI's wheel of Open MPI 5 by pip,
+which lacks prun.
+
+Invariant: nothing outside FOLDER is changed. Used by test_launchers.py.
 """
 import fcntl
 import glob

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch tests share: running a launcher and looking for what it left behind.
+"""The launch tests share this: it runs a launcher and looks for what that left behind.
 
 Invariant: every run has a folder and an identity of its own, so that tests may run at the same time
 and a leftover is blamed on the right one. Imported by every test_*.py here; the programs under test
@@ -38,7 +38,7 @@ class Result:
 
 
 def wait_until(condition, seconds=PATIENCE):
-    """True as soon as the condition is; what it is after so many seconds otherwise."""
+    """True as soon as the condition is; after `seconds`, what the condition is then."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -77,7 +77,7 @@ MISTAKES_OF_POLLING = {
        for name in ("put_get", "sync_without_quiet", "signal_of_another_put", "dest_before_quiet",
                     "source_before_quiet", "dest_of_reduction", "told_by_a_third")},
 }
-# What a program does itself.
+# Accesses by the program itself.
 LOAD, STORE, ATOMIC = (f"{what} of the program" for what in ("a load", "a store", "an atomic"))
 MISTAKES_OF_LOADS = {
     "load_before_quiet": (LOAD, "shmem_long_get_nbi"),

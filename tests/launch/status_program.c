@@ -117,8 +117,8 @@ static void wait_in_chain(int how) {
   shmem_barrier_all();
 }
 
-// All PEs wait, for each other's locks (0), in different teams (1), for a value that nobody stores
-// (2), or for one that a thread of PE 1 will store (3), also one that begins after a long wait (4).
+// All PEs wait: for each other's locks (0), in different teams (1), or for a value. Nobody stores
+// the value (2), or a thread of PE 1 will store it (3), also one that begins after a long wait (4).
 static void deadlock(int how) {
   if (how >= 5) return wait_in_chain(how);
   shmem_team_t teams[2];

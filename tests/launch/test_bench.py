@@ -55,7 +55,7 @@ class Measuring(Bench):
                                delta=0.02 * bandwidth + 0.001)
 
     def choices(self, option):
-        """What --help offers for an option."""
+        """The words that --help offers for an option."""
         return re.search(rf"--{option} TEXT:{{(.+)}}", self.bench(1, "--help").out)[1].split(",")
 
     def test_every_type_and_operation(self):
@@ -117,7 +117,7 @@ class Operations(Bench):
     """All rows of the table: each is compared before it is timed, and a wrong result is status
     1."""
     def table(self):
-        """Who can call which operation, as --list has it."""
+        """The callers of each operation, as --list has them."""
         head, *lines = self.bench(1, "--list").out.splitlines()
         self.assertEqual(head.split(), ["operation", "called", "from"])
         return {name: callers for name, *callers in (line.split() for line in lines)}

@@ -14,7 +14,7 @@ class Builds(launching.LaunchTest):
                   'exec "$0" "$@"')
         return self.oshrun("-n", 4, "sh", "-c", script, SHMEM_PROGRAM, "ring")
 
-    def test_one_build_starts(self):
+    def test_the_same_on_all_pes_starts(self):
         result = self.run_with_other_build(range(4))
         self.assertEqual(result.status, 0, result)
 

@@ -206,7 +206,7 @@ class ByOshrun(Doctor):
 
 
 class ByOthers:
-    """What holds under a launcher that gives launch_words(); mixed into a test case."""
+    """These tests hold under a launcher that gives launch_words(); mixed into a test case."""
 
     def test_pes_of_a_node_check_once(self):
         found = self.assert_well(self.run_words(*self.launch_words(2), MESHMEM_INFO, "--doctor"),

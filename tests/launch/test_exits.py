@@ -11,7 +11,7 @@ EXITS_PROGRAM = os.environ["EXITS_PROGRAM"]
 
 
 class ChildrenOfFork(launching.LaunchTest):
-    """They have a PE's memory, and are none."""
+    """A child has a PE's memory, but is not a PE."""
 
     def outlive(self, pes, how, status):
         result = self.oshrun("-n", pes, EXITS_PROGRAM, how, env={"MESHMEM_TIMEOUT": "10"})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""System calls that fail, one at a time, in oshrun, in a PE and in meshmem-info: either nobody
-minds, or a line of ours names the cause, the job ends in time, and nothing is left.
+"""System calls fail, one at a time, in oshrun, in a PE and in meshmem-info. Either that changes
+nothing, or a line of ours names the cause, the job ends in time, and nothing is left.
 
 Runs a sample that MESHMEM_TEST_SEED draws, or with MESHMEM_TEST_LONG the first 60 calls of each
 kind.
@@ -19,7 +19,7 @@ LIBRARY = os.environ["FAILING_CALLS"]
 INFO = os.environ["MESHMEM_INFO"]
 PLACES = ("oshrun", "0", "1", "meshmem-info")
 
-# What each call may fail with where resources are short or a signal comes.
+# The errors with which each call may fail if resources are short or a signal comes.
 ERRORS = {
     "mmap": ["ENOMEM"], "mprotect": ["ENOMEM"], "memfd_create": ["EMFILE"], "ftruncate": ["ENOSPC"],
     "fchmod": ["EPERM"], "fstat": ["EIO"], "socket": ["EMFILE"], "bind": ["EACCES"],
@@ -55,8 +55,7 @@ def is_exception(place, made_by):
 
 class Faults(launching.LaunchTest):
     def run_with(self, place, call, number, error):
-        """What came of it, and which library the call that failed was made by: None if there was no
-        such call."""
+        """The job's result, and the library whose call failed: None if there was no such call."""
         log = os.path.join(self.folder, "log")
         if os.path.exists(log):
             os.remove(log)

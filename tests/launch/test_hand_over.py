@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs over several machines, which oshrun hands over to prun, srun, prterun or Open MPI's mpirun.
 
-Invariant: the launchers are scripts in a folder of their own, the only one on PATH, which print the
-words and variables that they get; only the last test calls a real one.
+Invariant: the launchers are scripts in a folder of their own, the only one on PATH. They print the
+words and variables that they get. Only the last test calls a real launcher.
 """
 import os
 import shutil
@@ -14,7 +14,7 @@ import unittest
 import launching
 from launching import OSHRUN, SHMEM_PROGRAM
 
-# What a launcher gets: its words in brackets, and some variables.
+# A launcher's script. It prints its words in brackets, and some variables.
 SCRIPT = """#!/bin/sh
 if [ "$1" = --version ] || [ "$1" = --mpi=list ]; then echo "{version}"; exit 0; fi
 printf '%s' {name}
@@ -47,7 +47,7 @@ class HandOver(launching.LaunchTest):
         os.chmod(program, stat.S_IRWXU)
 
     def words_after(self, *words, **options):
-        """What the launcher got, without what every job has."""
+        """The words and variables that the launcher got, without those that every job has."""
         result = self.oshrun(*words, **options)
         self.assertEqual(result.status, 7, result)
         self.assertEqual(len(result.err.splitlines()), 1, result)
@@ -137,7 +137,7 @@ class HandOver(launching.LaunchTest):
         self.assertIn("ROOT=1\n", self.oshrun("--hosts", "a:2", "p").out)
 
     def add_dvm(self, pid=None, user=None, name="prte", host="a.b"):
-        """What PRRTE's daemon with this number has in its folder; the file's name."""
+        """Makes the file that PRRTE's daemon with this number has, and returns its name."""
         pid = pid or os.getpid()
         folder = os.path.join(self.tmpdir,
                               f"{name}.{host}.{pid}.{os.geteuid() if user is None else user}")
@@ -179,7 +179,7 @@ class HandOver(launching.LaunchTest):
         self.assert_refused(["--hosts", "a:2", "p"], "2 DVMs", "prun --dvm-uri file:")
 
     def words_after_srun(self, *words):
-        """What srun got, without what every job has."""
+        """The words and variables that srun got, without those that every job has."""
         result = self.oshrun(*words)
         self.assertEqual(result.status, 7, result)
         of_all = "[--kill-on-bad-exit=1] [--export=ALL] "

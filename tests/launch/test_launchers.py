@@ -33,7 +33,7 @@ def programs_of_prrte():
 
 
 class UnderALauncher:
-    """What holds under every launcher; mixed into a test case that gives launch_words()."""
+    """These tests hold under every launcher; mixed into a test case that gives launch_words()."""
 
     # Whether a PE's status is the job's in every case, not only nonzero.
     exact_status = True
@@ -119,7 +119,7 @@ class UnderALauncher:
         self.assertNotIn(self.finish(process).status, (0, 124))
         self.assert_no_processes()
 
-    def test_kill_9_of_the_launcher_ends_the_pes(self):
+    def test_kill_9_leaves_no_pes(self):
         process = self.ready_job(3)
         os.kill(self.launcher_pid(process), signal.SIGKILL)
         self.finish(process)
@@ -231,7 +231,7 @@ class Prun(UnderALauncher, launching.LaunchTest):
         self.finish(process)
         self.assert_no_processes()
 
-    def test_kill_9_of_the_launcher_ends_the_pes(self):
+    def test_kill_9_leaves_no_pes(self):
         process = self.ready_job(3)
         self.daemon.kill()
         self.daemon.wait()
@@ -283,15 +283,15 @@ class Alone(launching.LaunchTest):
                                    stderr=subprocess.PIPE)
         return self.finish(process)
 
-    def test_without_a_launcher_there_is_one_pe(self):
+    def test_a_program_by_itself_is_one_pe(self):
         result = self.run_alone()
         self.assertEqual((result.status, result.out, result.err), (0, "PE 0 of 1\n", ""), result)
 
-    def test_a_launcher_that_started_one_process_is_no_error(self):
+    def test_variables_of_one_process_are_no_error(self):
         self.assertEqual(self.run_alone(SLURM_PROCID="0", SLURM_NTASKS="1").out, "PE 0 of 1\n")
         self.assertEqual(self.run_alone(PMI_RANK="0", PMI_SIZE="1").out, "PE 0 of 1\n")
 
-    def test_launcher_variables_without_a_pmix_server_are_an_error(self):
+    def test_variables_without_a_pmix_server_are_an_error(self):
         for variables in ({"PMI_RANK": "0", "PMI_SIZE": "4"},
                           {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"},
                           {"OMPI_COMM_WORLD_SIZE": "4"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a PE takes of memory for each other PE: jobs of two sizes, compared.
+"""The memory that a PE takes for each other PE: jobs of two sizes, compared.
 
 Invariant: the median over the PEs of a job, since what the C library and PMIx hold differs a little
 from process to process. The PEs' memory of their own (heaps, stages of collectives) is not looked

@@ -29,7 +29,7 @@ class Mpi(launching.LaunchTest):
             self.assert_nothing_left()
 
     @unittest.skipUnless(INTEROP, "this build is for GPUs")
-    def test_mpi_and_meshmem_in_one_program(self):
+    def test_one_program_uses_both(self):
         result = self.oshrun("-n", 3, INTEROP, 1000, seconds=60)
         self.assertEqual((result.status, result.err), (0, ""), result)
         self.assertEqual(result.out, "3 PEs: 1000 numbers from GPU to GPU by MPI through hosts, "

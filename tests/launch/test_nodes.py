@@ -46,7 +46,7 @@ class Nodes(launching.LaunchTest):
             self.assert_pes(self.run_job(5, 3, SHMEM_PROGRAM, "ring",
                                          env={"MESHMEM_NETWORK": "ucx"}), 5)
 
-    def test_64_pes_on_4_nodes(self):
+    def test_16_pes_start_on_each_of_4(self):
         self.assert_pes(self.run_job(64, 4, SHMEM_PROGRAM, "ring"), 64)
 
     def test_init_and_finalize_again(self):
@@ -65,7 +65,7 @@ class Nodes(launching.LaunchTest):
             result = self.run_job(4, 2, *self.where("-eq 3", assignment))
             self.assert_refused(result, 3, "PE 2", variable)
 
-    def test_what_keeps_all_from_the_launcher_is_said_once_a_node(self):
+    def test_what_keeps_all_from_the_launcher_is_said_at_most_twice(self):
         result = self.run_job(8, 2, "env", f"LD_PRELOAD={PMIX_REFUSES}", SHMEM_PROGRAM, "ring")
         self.assertEqual(result.status, 1, result)
         said_by = re.findall(r"^meshmem: PE (\d) [^\n]* PMIx says HANDSHAKE-FAILED[^\n]*$",
@@ -124,7 +124,7 @@ class Nodes(launching.LaunchTest):
         self.assert_nothing_left()
 
     @unittest.skipUnless(KERNELS, "no devices that can be counted on this target")
-    def test_nodes_of_one_machine_deal_out_its_devices(self):
+    def test_pes_of_one_machine_get_different_devices(self):
         result = self.run_job(4, 2, SHMEM_PROGRAM, "ring", env={"SHMEM_DEBUG": "1"})
         self.assertEqual(result.status, 0, result)
         devices = re.findall(r"PE (\d) [^\n]*: device (\d) ", result.err)

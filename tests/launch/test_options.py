@@ -31,7 +31,7 @@ class Options(launching.LaunchTest):
                       ["-ntasks", 2]):
             self.assertEqual(self.count_lines(*words, "echo"), 2, words)
 
-    def test_options_of_other_launchers_that_mean_the_same(self):
+    def test_names_of_other_launchers_mean_the_same(self):
         self.assertEqual(self.count_lines("--oversubscribe", "--allow-run-as-root", "-np",
                                           3, "-oversubscribe", "echo"), 3)
         for option in ("-wdir", "-wd", "--wd", "--chdir"):
@@ -41,7 +41,7 @@ class Options(launching.LaunchTest):
             self.assertEqual(self.oshrun("-n", 1, option, "echo", "a").out, "[0] a\n", option)
         self.assertEqual(self.oshrun("-n", 1, "-xA=B=2", "sh", "-c", "echo $A").out, "B=2\n")
 
-    def test_options_of_other_launchers_are_refused_with_what_to_write(self):
+    def test_names_that_oshrun_lacks_are_refused_with_what_to_write(self):
         machines, cores = "--hosts a:4,b:4", "binds no PE"
         for text, *options in ((machines, "-N", "-ppn", "--npernode", "--nodes", "-w",
                                 "--nodelist", "--rankfile"),
@@ -68,7 +68,7 @@ class Options(launching.LaunchTest):
         self.assertEqual(
             self.count_lines("echo", preexec_fn=lambda: os.sched_setaffinity(0, first)), 1)
 
-    def test_options_end_at_the_program(self):
+    def test_words_after_the_program_are_its_own(self):
         result = self.oshrun("-n", 1, "echo", "-n", "-np", "--timeout", "--help")
         self.assertEqual(result.out, "-np --timeout --help")  # echo took its own -n
         result = self.oshrun("-n", 1, "--", "echo", "--", "-x")
@@ -126,7 +126,7 @@ class Options(launching.LaunchTest):
         self.assertNotIn("fake", result.out)
         self.assertLessEqual(max(len(line) for line in result.out.splitlines()), 100)
 
-    def test_wrong_options_are_refused_in_one_line(self):
+    def test_wrong_ones_are_refused_in_one_line(self):
         self.assert_refused(["-n", "0", "true"], 2, "-n", "'0'")
         self.assert_refused(["-n", "x", "true"], 2, "-n", "'x'")
         self.assert_refused(["-n", "-3", "true"], 2, "-n", "-3")
@@ -195,7 +195,7 @@ class Options(launching.LaunchTest):
         self.assertEqual({name for name in new if not name.startswith("PMIX_")},
                          {"MESHMEM_OSHRUN_PES", "MESHMEM_OSHRUN_STATUS", "OMPI_MCA_schizo",
                           "OMPI_MCA_btl_vader_backing_directory"})
-        # What the user has chosen for Open MPI stays.
+        # The user's own choice for Open MPI stays.
         result = self.oshrun("-n", 3, "sh", "-c", "echo $MESHMEM_OSHRUN_PES $OMPI_MCA_schizo",
                              env={"OMPI_MCA_schizo": "jsm", "MESHMEM_OSHRUN_PES": "9"})
         self.assertEqual(result.out, "3 jsm\n" * 3)

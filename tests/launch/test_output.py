@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PEs write and read: whole lines, every byte, promptly, and standard input for PE 0."""
+"""PEs' output comes in whole lines, every byte, promptly, and PE 0 reads standard input."""
 import os
 import pty
 import re
@@ -38,7 +38,7 @@ while view:
 
 
 def read_for(fd, seconds):
-    """All that comes within so many seconds."""
+    """All that comes within `seconds`."""
     data, deadline = b"", time.monotonic() + seconds
     while time.monotonic() < deadline:
         if select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -81,7 +81,7 @@ class Output(launching.LaunchTest):
         self.assert_chatter_is_whole(result.out, 8)
         self.assert_chatter_is_whole(result.err, 8)
 
-    def test_lines_stay_whole_where_both_outputs_meet(self):
+    def test_lines_stay_whole_where_stdout_and_stderr_meet(self):
         result = self.finish(self.python(4, CHATTER, stderr=subprocess.STDOUT), 120)
         self.assert_chatter_is_whole(result.out, 4, copies=2)
 
@@ -90,7 +90,7 @@ class Output(launching.LaunchTest):
         time.sleep(1.5)
         self.assert_chatter_is_whole(self.finish(process, 120).out, 4)
 
-    def test_output_to_a_file(self):
+    def test_a_file_gets_whole_lines(self):
         path = os.path.join(self.folder, "out")
         with open(path, "wb") as file:
             self.assertEqual(self.finish(self.python(4, CHATTER, stdout=file), 120).status, 0)
@@ -236,7 +236,7 @@ class Terminal(launching.LaunchTest):
     def status_of(self, pid):
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    def test_pes_are_told_that_the_output_is_a_terminal(self):
+    def test_pes_know_whether_they_write_to_a_terminal(self):
         script = "echo tty=${MESHMEM_OUTPUT_TTY-none}${MESHMEM_ERROR_TTY-none}"
         pid, fd = self.start_at_terminal("-n", "2", "sh", "-c", script)
         self.assertEqual(read_for(fd, 20), b"tty=11\r\ntty=11\r\n")

@@ -107,7 +107,7 @@ class TestRaces(RacesTest):
                 self.assertEqual((result.status, result.err), (0, ""), result)
 
     @unittest.skipUnless("RACES_STREAMS" in os.environ, "kernels of this target need GPUs")
-    def test_what_streams_and_kernels_order_is_no_race(self):
+    def test_order_by_streams_and_kernels_is_seen(self):
         for program in ("RACES_STREAMS", "RACES_KERNELS"):
             with self.subTest(program):
                 result = self.oshrun("-n", 3, os.environ[program])
@@ -150,7 +150,7 @@ class TestNodes(RacesTest):
                 self.check_silence("--fake-nodes", nodes, "-n", n)
 
     @unittest.skipUnless("RACES_KERNELS" in os.environ, "kernels of this target need GPUs")
-    def test_what_streams_and_kernels_order_is_no_race(self):
+    def test_order_by_streams_and_kernels_is_seen(self):
         for program in ("RACES_STREAMS", "RACES_KERNELS"):
             with self.subTest(program):
                 result = self.oshrun(*self.words, "-n", 3, os.environ[program])

@@ -60,7 +60,7 @@ class RandomKills(launching.LaunchTest):
         return [pid for pid in children_of(process.pid) if name_of(pid) == "oshrun-guard"]
 
     def aim(self, draw, process):
-        """What is to die: a word for it, and its processes."""
+        """Draws what is to die: a word for it, and its processes."""
         victim, pes = draw.choice(("PE", "PE", "PE", "oshrun", "oshrun and guard")), self.pes_of(
             process)
         if victim == "PE" and pes:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What another user of the machine can do to a job: nothing.
+"""Another user of the machine can do nothing to a job.
 
-Invariant: the stranger is a process that the kernel knows as another user, and which is given more
-than it could find out by itself: the job's name and its server's address. Each test runs with root
+Invariant: the stranger is a process that the kernel knows as another user. It is given more than it
+could find out by itself: the job's name and its server's address. Each test runs with root
 as the victim and, where that makes a difference, with an ordinary user. Root only: it has to become
 both.
 """

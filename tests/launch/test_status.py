@@ -3,6 +3,7 @@
 """Where is everybody: the table on SIGQUIT, by oshrun --status, and when MESHMEM_TIMEOUT ends a
 wait."""
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -19,8 +20,9 @@ KERNELS = os.environ.get("STATUS_KERNELS", "")
 # Of the text of the waits in status_program: what, and the function that has called.
 AT = r"at 0x[0-9a-f]+ \((?:static data \+ 0x[0-9a-f]+|\w+)\)"
 BY = r"; called in {} at (?:status_program\+0x[0-9a-f]+|status_program\.c:[0-9]+)"
-# Longer than waiting PEs take to look up their callers: they begin after a second.
 TIMEOUT = "6"
+# A process that has looked up its caller has mapped parts of the program and its libraries again.
+SOME_MAPPINGS = 8
 
 
 def leave_no_core():
@@ -55,7 +57,7 @@ class Status(launching.LaunchTest):
         return result.out
 
     def ask(self, process):
-        """What SIGQUIT makes oshrun print."""
+        """The lines that oshrun prints at SIGQUIT."""
         process.send_signal(signal.SIGQUIT)
         lines = [""]
         while "(SIGQUIT again within 2 s ends the job)" not in lines[-1]:
@@ -84,6 +86,22 @@ class Status(launching.LaunchTest):
         self.assertRegex(asked, "^oshrun: where the 4 PEs of ")
         for row in rows:
             self.assertRegex(asked, re.compile(row, re.M))
+        self.end(process)
+
+    def mappings_of_pes(self, oshrun):
+        with open(f"/proc/{oshrun}/task/{oshrun}/children", encoding="ascii") as children:
+            pids = children.read().split()
+        return sum(len(pathlib.Path(f"/proc/{pid}/maps").read_text("utf-8").splitlines())
+                   for pid in pids)
+
+    def test_waits_look_up_their_callers_only_for_a_table(self):
+        process = self.start_waiting(2, "barrier", 0)
+        time.sleep(0.5)
+        before = self.mappings_of_pes(process.pid)
+        time.sleep(1.5)
+        self.assertLess(self.mappings_of_pes(process.pid), before + SOME_MAPPINGS)
+        self.assert_table(process.pid, r"^  1 +\d+\.\d s .*" + BY.format("meet_the_others") + "$")
+        self.assertGreater(self.mappings_of_pes(process.pid), before + SOME_MAPPINGS)
         self.end(process)
 
     def test_a_second_quit_ends_the_job(self):

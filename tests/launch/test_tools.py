@@ -4,7 +4,7 @@
 the sanitizers and MESHMEM_ABORT=core.
 
 Invariant: each mistake is reported with the function that makes it, and right programs are not
-spoken of at all. What a machine lacks is skipped.
+spoken of at all. Tests of a tool that the machine lacks are skipped.
 """
 import os
 import shutil

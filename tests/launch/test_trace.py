@@ -69,7 +69,7 @@ class TraceTest(launching.LaunchTest):
         return Trace(self.file)
 
     def meshmem_trace(self, *words, status=0):
-        """What it prints, to whichever of its outputs."""
+        """The output of meshmem-trace, also its errors."""
         result = subprocess.run([MESHMEM_TRACE, *words], capture_output=True, text=True,
                                 check=False)
         self.assertEqual(result.returncode, status, result)
@@ -137,7 +137,7 @@ class TestSpans(TraceTest):
         self.environment["MESHMEM_NETWORK"] = "ucx"
         self.check_job(3, "--fake-nodes", 2)
 
-    def test_later_calls_are_counted_when_the_trace_is_full(self):
+    def test_a_full_file_counts_later_calls(self):
         result = self.oshrun("-n", 1, PROGRAM, "full")
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.err,
@@ -330,7 +330,7 @@ class TestFailures(TraceTest):
 
 
 class TestSummary(TraceTest):
-    def test_of_a_trace(self):
+    def test_rows_add_up_calls_bytes_and_waits(self):
         self.traced("-n", 2, PROGRAM)
         rows = {row["routine"]: row
                 for row in json.loads(self.meshmem_trace("summary", "--json", self.file))}
@@ -369,7 +369,7 @@ class TestSummary(TraceTest):
         self.check_waits("-n", 4, "--fake-nodes", 2)
 
     def test_a_wait_of_unknown_cause(self):
-        """What the program's own store ends."""
+        """The program's own store ends a wait."""
         self.traced("-n", 1, PROGRAM, "own_store")
         (row,) = json.loads(self.meshmem_trace("waits", "--json", self.file))
         self.assertEqual((row["routine"], row["for"], row["ended_by"], row["waits"]),
@@ -377,22 +377,22 @@ class TestSummary(TraceTest):
         self.assertRegex(self.meshmem_trace("waits", self.file),
                          r"(?m)shmem_long_wait_until +\? +\? +PE 0$")
 
-    def test_a_finalize_after_main_writes_the_trace(self):
+    def test_a_finalize_after_main_writes_the_file(self):
         for options in ((), ("--fake-nodes", 2)):
             self.traced("-n", 2, *options, PROGRAM, "finalize_last")
             self.assertIn("shmem_long_sum_reduce", self.meshmem_trace("summary", self.file))
 
-    def test_of_no_waits(self):
+    def test_without_waits_a_line_says_so(self):
         self.traced("-n", 1, PROGRAM, "ratio")
         self.assertEqual(self.meshmem_trace("waits", self.file), "no call has waited\n")
 
-    def test_of_what_is_no_trace(self):
+    def test_missing_and_broken_files_are_refused(self):
         self.assertIn("cannot read", self.meshmem_trace("summary", self.file, status=1))
         with open(self.file, "w", encoding="utf-8") as file:
             file.write("[1, 2")
         self.assertIn("is not a trace", self.meshmem_trace("summary", self.file, status=1))
 
-    def test_of_the_trace_of_another_program(self):
+    def test_files_of_other_programs_are_refused(self):
         span = {"ph": "X", "name": "work", "pid": 1, "dur": 2.5}
         for change in ({"name": None}, {"pid": "a"}, {"dur": "long"}, {"args": [1]},
                        {"args": {"bytes": "many"}},

@@ -192,7 +192,7 @@ class UniqueId(launching.LaunchTest):
         self.assert_ended([self.finish(processes[0])], r"PE 1 \(.*\) is gone; this PE ends too")
 
     def answer_to(self, said, port):
-        """What a stranger gets that says this: nothing also where the other side closes the
+        """The answer to a stranger that says this; empty also if the other side closes the
         connection before all is said."""
         with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
             try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the Python package over the library of a build folder, and tests it: pytest at 1 to 4 PEs
-and over two fake nodes, mypy over the package and the examples, and the commands of
+"""Builds the Python package over the library of a build folder, and tests it. Runs pytest at 1 to 4
+PEs and over two fake nodes, mypy over the package and the examples, and the commands of
 docs/python.md.
 
 core.py PROJECT_FOLDER BUILD_FOLDER CXX   the environment with NumPy is beside BUILD_FOLDER

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the package's part for PyTorch over the library of a build folder: compiles it, and runs
+"""Tests the package's part for PyTorch over the library of a build folder. Compiles it, and runs
 its tests at 1 to 4 ranks and over two fake nodes, and mypy.
 
 pytorch.py PROJECT_FOLDER BUILD_FOLDER CXX

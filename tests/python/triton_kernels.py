@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests meshmem.triton without a GPU: each function by interpreted kernels at 1 to 4 PEs, planted
-races, the code for AMD and NVIDIA GPUs, kernels on the emulated AMD GPU where that was built, and
-the commands of docs/triton.md.
+"""Tests meshmem.triton without a GPU: each function by interpreted kernels at 1 to 4 PEs, and
+planted races. Also tests the code for AMD and NVIDIA GPUs, kernels on the emulated AMD GPU where
+that was built, and the commands of docs/triton.md.
 
 triton_kernels.py PROJECT_FOLDER BUILD_FOLDER CXX   as core.py, whose package this uses
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# wheel.sh SOURCE_FOLDER BUILD_FOLDER PYTHON: makes a wheel, installs it into a new Debian that has Python and NumPy but no
-# compiler and none of the library's packages, and runs programs there. Takes two minutes, so only with MESHMEM_TEST_LONG.
+# wheel.sh SOURCE_FOLDER BUILD_FOLDER PYTHON
+#
+# Makes a wheel, installs it into a new Debian that has Python and NumPy but no compiler and none of
+# the library's packages, and runs programs there. Takes two minutes, so only with MESHMEM_TEST_LONG.
 set -euo pipefail
 # shellcheck source=tests/compile/debian_root.sh
 . "$1/tests/compile/debian_root.sh"

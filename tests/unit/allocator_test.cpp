@@ -193,8 +193,8 @@ TEST(Allocator, FindsTheOneBlockThatFitsOnceAlignedWithoutAScan) {
   constexpr std::size_t kPage = 4096;
   constexpr std::size_t kCount = 512;
   OffsetAllocator allocator(kCount * 2 * kPage);
-  // Of every two pages the free part runs from 64 to 2 * kPage - 64: one byte over a page is free
-  // there in plain size, but from the aligned offset kPage on there are 64 bytes too few.
+  // Of every two pages the bytes from 64 to 2 * kPage - 64 are free. They are more than a page, but
+  // from the aligned offset kPage on 64 bytes are missing.
   std::vector<std::size_t> holes;
   for (std::size_t i = 0; i < kCount; ++i) {
     const auto edge = allocator.allocate(64);

@@ -330,7 +330,7 @@ TEST_P(Nodes, ScansAddTheSourcesOfThePesBeforeInPeOrder) {
 }
 
 // A scan notes the slow way on up to 8 nodes, and on more nodes if the data is not small.
-TEST_P(Nodes, ScansSayWhereNodesDoNotFollowEachOther) {
+TEST_P(Nodes, ScansNoteTheSlowWayIfMachinesComeInTurns) {
   const std::vector<int>& nodes = GetParam();
   std::vector<int> changes = nodes;
   changes.erase(std::unique(changes.begin(), changes.end()), changes.end());

@@ -81,7 +81,7 @@ TEST(Machine, TakesNonsenseAndNothingForNoLimit) {
 
 constexpr char kVmstat[] = "nr_free_pages 77\noom_kill 3\nunevictable_pgs_culled 0\n";
 
-TEST(Machine, CountsOomKillsOfTheNearestGroupAndTheMachine) {
+TEST(Machine, CountsOomKillsOfTheNearestGroupAndOfAll) {
   const auto second = files({{kSelf, "0::/a/b\n"},
                              {"/sys/fs/cgroup/a/b/memory.events", "low 0\noom 2\noom_kill 1\n"},
                              {"/sys/fs/cgroup/a/memory.events", "oom_kill 9\n"},
@@ -111,7 +111,7 @@ TEST(Machine, TellsWhichCountOfOomKillsRose) {
   EXPECT_EQ(describe_rise({}, {{"group", 2}}), std::nullopt);
 }
 
-TEST(Machine, KnowsThisMachine) {
+TEST(Machine, HasMemoryCoresAndAQuota) {
   EXPECT_GT(machine_memory_bytes(), std::size_t{16} << 20);
   EXPECT_FALSE(allowed_cpus().empty());
   EXPECT_GT(cpu_quota(), 0.0);

@@ -361,8 +361,8 @@ TEST_P(Network, WhatIsCombinedLeavesWithoutAWait) {
   while (now(job.heap_of<uint64_t>(1) + 1) != 100) std::this_thread::yield();
 }
 
-// A PE that polls takes in what comes and goes on to compute, while the thread sleeps: the thread
-// will have to acknowledge what has been taken, since records of the sender wait for that.
+// A PE that polls takes in messages and goes on to compute, while the thread sleeps. The thread has
+// to acknowledge what the PE has taken, since records of the sender wait for that.
 TEST(NetworkThread, AcknowledgesWhatAPollerHasTaken) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1, .opens = false});
   job.of(0).open(job.plan(0));

@@ -127,7 +127,7 @@ TEST(NodeCard, OfAnyBytesIsReadWithoutHarm) {
   }
 }
 
-TEST(Nodes, KnowEachPesNodeAndWhomToTalkTo) {
+TEST(Nodes, PlaceEachPeAndNameItsServer) {
   Nodes nodes(6, 4, 1);  // PE 4 is the second of its node
   EXPECT_EQ(nodes.next_pe(), 0);
   ASSERT_EQ(nodes.add(make_card({0, 2, 5}, "a")), std::nullopt);

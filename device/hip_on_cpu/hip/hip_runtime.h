@@ -19,14 +19,17 @@
 #include "hip/on_cpu/thread.h"
 #include "hip/on_cpu/wave.h"
 
-// It has: the host API (hip_runtime_api.h); half and bfloat16 (hip_fp16.h, hip_bfloat16.h,
-// hip_bf16.h, each with its conversions alone); vectors of numbers (hip_vector_types.h);
-// cooperative groups (hip_cooperative_groups.h, which programs include themselves); __global__ and
-// its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize; __shared__, also dynamic by
-// HIP_DYNAMIC_SHARED; __syncthreads, also with votes; __syncwarp, __shfl*, __ballot, __any, __all,
-// each also with a mask (_sync), __match_*_sync, __activemask; atomics (also _system) and
-// __threadfence*; min, max, __popc and its like, __mulhi and its like, C's mathematics and assert;
-// clock64, wall_clock64, printf, abort; hipLaunchKernelGGL.
+// It has:
+// - the host API (hip_runtime_api.h)
+// - half and bfloat16 (hip_fp16.h, hip_bfloat16.h, hip_bf16.h), each with its conversions alone
+// - vectors of numbers (hip_vector_types.h)
+// - cooperative groups (hip_cooperative_groups.h, which programs include themselves)
+// - __global__ and its relatives; threadIdx, blockIdx, blockDim, gridDim, warpSize
+// - __shared__, also dynamic by HIP_DYNAMIC_SHARED; __syncthreads, also with votes
+// - __syncwarp, __shfl*, __ballot, __any, __all, each also with a mask (_sync)
+// - __match_*_sync, __activemask; atomics (also _system) and __threadfence*
+// - min, max, __popc, __mulhi and their relatives, C's mathematics and assert
+// - clock64, wall_clock64, printf, abort; hipLaunchKernelGGL
 //
 // Only with oshhip, which rewrites them before the compiler reads them: kernel<<<...>>>, `extern
 // __shared__` arrays, and kernels that are cast to void* for a launch.
@@ -34,9 +37,12 @@
 // Deliberately missing, so that they do not compile: textures, and whatever else meshmem and its
 // examples have no use for. Routines for the host alone (HIP's functions, launches, and meshmem's
 // own host routines) compile in kernels, since the compiler cannot tell the sides apart. They end
-// the kernel with a line that names the call. Different from a GPU: device memory can be read by
-// the host (do not); one copy of a __device__ variable serves all devices of a process; a
-// `__shared__` variable keeps what the last block on the same OS thread left in it.
+// the kernel with a line that names the call.
+//
+// Different from a GPU:
+// - the host can read device memory (do not)
+// - one copy of a __device__ variable serves all devices of a process
+// - a `__shared__` variable keeps what the last block on the same OS thread left in it
 
 // An empty attribute, by which oshhip finds the names of kernels.
 #define __global__ __attribute__(())

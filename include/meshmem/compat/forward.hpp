@@ -19,6 +19,9 @@
 #define MESHMEM_COMPAT_KERNEL \
   template <int = 0>          \
   MESHMEM_DEVICE
+#define MESHMEM_COMPAT_ROUTINE(...) \
+  template <int = 0>                \
+  MESHMEM_ROUTINE(MESHMEM_DEVICE, __VA_ARGS__)
 #else
 #define MESHMEM_COMPAT_SIDES inline
 #endif
@@ -136,9 +139,8 @@ MESHMEM_COMPAT_SIDES E fetch_add_by_swaps(E* dest, E value, int pe) {
 #define MESHMEM_COMPAT_ARGUMENTS(...) __VA_ARGS__
 #if defined(MESHMEM_COMPILES_KERNELS)
 #define MESHMEM_COMPAT_WAIT_OF(LIBRARY, name, result, params, in_kernel, on_host) \
-  MESHMEM_COMPAT_SIDES result LIBRARY##_##name params {                           \
-    MESHMEM_DISPATCH(return meshmem::device::in_kernel, return shmem_##on_host)   \
-  }
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, result, LIBRARY##_##name, params,         \
+                  MESHMEM_DISPATCH(return meshmem::device::in_kernel, return shmem_##on_host))
 #else
 #define MESHMEM_COMPAT_WAIT_OF(LIBRARY, name, result, params, in_kernel, on_host) \
   inline result LIBRARY##_##name params { return shmem_##on_host; }

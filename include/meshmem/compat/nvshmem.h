@@ -95,7 +95,7 @@ MESHMEM_COMPAT_HOST_ROUTINES(nvshmem, MESHMEM_COMPAT_HOST)
 /* ---- On both sides, by one thread: RMA, atomics, signals, waits, collectives, order. NVSHMEM has
  * no contexts. */
 #define MESHMEM_COMPAT_BOTH(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_SIDES result nvshmem_##name params { return shmem_##name args; }
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, result, nvshmem_##name, params, return shmem_##name args;)
 MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH, MESHMEM_COMPAT_BOTH)
 #undef MESHMEM_COMPAT_BOTH
 /* Waits and tests on variables of 2 bytes. */
@@ -107,10 +107,10 @@ MESHMEM_ALL_IN_KERNELS(MESHMEM_COMPAT_BOTH, MESHMEM_COMPAT_BOTH)
 MESHMEM_COMPAT_SHORT_WAITS(nvshmem, MESHMEM_COMPAT_WAIT, MESHMEM_COMPAT_TEST)
 #undef MESHMEM_COMPAT_WAIT
 #undef MESHMEM_COMPAT_TEST
-MESHMEM_COMPAT_SIDES int nvshmem_barrier(nvshmem_team_t team) {
-  return meshmem::compat::barrier(team);
-}
-MESHMEM_COMPAT_SIDES int nvshmem_sync(nvshmem_team_t team) { return shmem_team_sync(team); }
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, int, nvshmem_barrier, (nvshmem_team_t team),
+                return meshmem::compat::barrier(team);)
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, int, nvshmem_sync, (nvshmem_team_t team),
+                return shmem_team_sync(team);)
 
 /* Its reducescatter is our reduce_scatter: SCATTER(F) reads a row of each type and operation, where
  * op is our name. */
@@ -128,14 +128,14 @@ MESHMEM_COMPAT_SIDES int nvshmem_sync(nvshmem_team_t team) { return shmem_team_s
     (shmem_team_t team, TYPE * dest, const TYPE* source, size_t nreduce),     \
     (team, dest, source, nreduce))
 #define MESHMEM_COMPAT_BOTH(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_SIDES result nvshmem_##name params { return shmemx_##op args; }
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, result, nvshmem_##name, params, return shmemx_##op args;)
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_BOTH)
 #undef MESHMEM_COMPAT_BOTH
 
 #ifdef MESHMEM_COMPILES_KERNELS
 /* half and bfloat16, in kernels. */
 #define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_KERNEL result nvshmem_##name params { return shmemx_##name args; }
+  MESHMEM_COMPAT_ROUTINE(result, nvshmem_##name, params, return shmemx_##name args;)
 MESHMEM_SHORT_FLOATS(MESHMEM_TYPED_ROW, MESHMEM_COMPAT_SHORT, MESHMEM_COMPAT_SHORT, MESHMEM_IN)
 #undef MESHMEM_COMPAT_SHORT
 #endif

@@ -127,28 +127,26 @@ inline int nvshmemx_culibrary_finalize(void* library) {
 }
 
 /* ---- Signals */
-MESHMEM_COMPAT_SIDES void nvshmemx_signal_op(uint64_t* address, uint64_t value, int op, int pe) {
-  meshmem::compat::update_signal(address, value, op, pe);
-}
-
-MESHMEM_COMPAT_SIDES void nvshmemx_signal_counted_reset(uint64_t* address) {
-  shmem_signal_set(address, 0, shmem_my_pe());
-}
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, nvshmemx_signal_op,
+                (uint64_t * address, uint64_t value, int op, int pe),
+                meshmem::compat::update_signal(address, value, op, pe);)
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, nvshmemx_signal_counted_reset, (uint64_t * address),
+                shmem_signal_set(address, 0, shmem_my_pe());)
 
 /* ---- Sums of floating-point numbers, by swaps */
-#define MESHMEM_COMPAT_ADD(E, Word)                                                  \
-  MESHMEM_COMPAT_SIDES E nvshmemx_##E##_atomic_fetch_add(E* dest, E value, int pe) { \
-    return meshmem::compat::fetch_add_by_swaps<Word>(dest, value, pe);               \
-  }                                                                                  \
-  MESHMEM_COMPAT_SIDES void nvshmemx_##E##_atomic_add(E* dest, E value, int pe) {    \
-    (void)meshmem::compat::fetch_add_by_swaps<Word>(dest, value, pe);                \
-  }
+#define MESHMEM_COMPAT_ADD(E, Word)                                                   \
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, E, nvshmemx_##E##_atomic_fetch_add,           \
+                  (E * dest, E value, int pe),                                        \
+                  return meshmem::compat::fetch_add_by_swaps<Word>(dest, value, pe);) \
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, nvshmemx_##E##_atomic_add,              \
+                  (E * dest, E value, int pe),                                        \
+                  (void)meshmem::compat::fetch_add_by_swaps<Word>(dest, value, pe);)
 MESHMEM_COMPAT_ADD(float, unsigned int)
 MESHMEM_COMPAT_ADD(double, unsigned long)
 #undef MESHMEM_COMPAT_ADD
 
 /* ---- A flush, after which sources may be written: a quiet */
-MESHMEM_COMPAT_SIDES void nvshmemx_flush() { shmem_quiet(); }
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, nvshmemx_flush, (), shmem_quiet();)
 inline void nvshmemx_flush_on_stream(shmemx_stream_t stream) { shmemx_quiet_on_stream(stream); }
 
 /* ---- Shared memory that the library may use for its transfers: it wants none. */
@@ -231,27 +229,23 @@ inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, shmemx_stream_t strea
 
 /* ---- In kernels, by a warp (our wave) and by a block */
 #ifdef MESHMEM_COMPILES_KERNELS
-#define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
-  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##name##_wave args; } \
-  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##name##_block args; }
+#define MESHMEM_COMPAT_FORM(result, name, params, ...) \
+  MESHMEM_COMPAT_ROUTINE(result, nvshmemx_##name, params, __VA_ARGS__;)
+#define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                      \
+  MESHMEM_COMPAT_FORM(result, name##_warp, params, return shmemx_##name##_wave args) \
+  MESHMEM_COMPAT_FORM(result, name##_block, params, return shmemx_##name##_block args)
 /* Puts and gets. NVSHMEM's begin and end with a meeting of the group. */
-#define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params {       \
-    meshmem::compat::meet_wave();                                    \
-    shmemx_##name##_wave args;                                       \
-    meshmem::compat::end_wave();                                     \
-  }                                                                  \
-  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params {      \
-    meshmem::compat::meet_block();                                   \
-    shmemx_##name##_block args;                                      \
-    meshmem::compat::end_block();                                    \
-  }
+#define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args)               \
+  MESHMEM_COMPAT_FORM(result, name##_warp, params, meshmem::compat::meet_wave();   \
+                      shmemx_##name##_wave args; meshmem::compat::end_wave())      \
+  MESHMEM_COMPAT_FORM(result, name##_block, params, meshmem::compat::meet_block(); \
+                      shmemx_##name##_block args; meshmem::compat::end_block())
 #define MESHMEM_COMPAT_GROUP_SIZE(BITS, E, ...)               \
   MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void) \
   MESHMEM_OPS_STRIDED(MESHMEM_COMPAT_GROUP_MOVE, , BITS, E, void)
-#define MESHMEM_COMPAT_GROUP_SCATTER(name, op, E, result, params, args)                          \
-  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_warp params { return shmemx_##op##_wave args; } \
-  MESHMEM_COMPAT_KERNEL result nvshmemx_##name##_block params { return shmemx_##op##_block args; }
+#define MESHMEM_COMPAT_GROUP_SCATTER(name, op, E, result, params, args)            \
+  MESHMEM_COMPAT_FORM(result, name##_warp, params, return shmemx_##op##_wave args) \
+  MESHMEM_COMPAT_FORM(result, name##_block, params, return shmemx_##op##_block args)
 MESHMEM_KERNEL_TYPES(MESHMEM_GROUP_ROW, MESHMEM_COMPAT_GROUP_MOVE, MESHMEM_COMPAT_GROUP,
                      MESHMEM_COMPAT_GROUP, MESHMEM_IN)
 MESHMEM_SHORT_FLOATS(MESHMEM_GROUP_ROW, MESHMEM_COMPAT_GROUP_MOVE, MESHMEM_COMPAT_GROUP,
@@ -261,14 +255,12 @@ MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_MOVE, , mem, char, void)
 MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_GROUP, , mem, char, void)
 MESHMEM_COMPAT_SCATTER(MESHMEM_COMPAT_GROUP_SCATTER)
 MESHMEM_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
-MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_warp(nvshmem_team_t team) {
-  return meshmem::compat::barrier_wave(team);
-}
-MESHMEM_COMPAT_KERNEL int nvshmemx_barrier_block(nvshmem_team_t team) {
-  return meshmem::compat::barrier_block(team);
-}
-MESHMEM_COMPAT_KERNEL void nvshmemx_flush_warp() { shmemx_quiet_wave(); }
-MESHMEM_COMPAT_KERNEL void nvshmemx_flush_block() { shmemx_quiet_block(); }
+MESHMEM_COMPAT_FORM(int, barrier_warp, (nvshmem_team_t team),
+                    return meshmem::compat::barrier_wave(team))
+MESHMEM_COMPAT_FORM(int, barrier_block, (nvshmem_team_t team),
+                    return meshmem::compat::barrier_block(team))
+MESHMEM_COMPAT_FORM(void, flush_warp, (), shmemx_quiet_wave())
+MESHMEM_COMPAT_FORM(void, flush_block, (), shmemx_quiet_block())
 MESHMEM_COMPAT_KERNEL void nvshmemx_give_smem(void*, size_t) {}
 MESHMEM_COMPAT_KERNEL void nvshmemx_release_smem() {}
 /* half and bfloat16: scattered reductions, and what moves on a stream. */
@@ -277,7 +269,7 @@ MESHMEM_COMPAT_KERNEL void nvshmemx_release_smem() {}
   MESHMEM_COMPAT_SCATTER_ON_STREAM(name, op, __VA_ARGS__)       \
   MESHMEM_COMPAT_GROUP_SCATTER(name, op, __VA_ARGS__)
 #define MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_KERNEL result nvshmem_##name params { return shmemx_##op args; }
+  MESHMEM_COMPAT_ROUTINE(result, nvshmem_##name, params, return shmemx_##op args;)
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SCATTER_TYPE, MESHMEM_COMPAT_SHORT_SCATTER)
 #undef MESHMEM_COMPAT_SHORT_SCATTER
 #undef MESHMEM_COMPAT_SHORT_SCATTER_BY_THREAD
@@ -307,13 +299,12 @@ MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_SHORT_ON_STREAM, )
 #undef MESHMEM_COMPAT_LIST
 /* x is the value and y its place, which is not negative: the bits of such doubles, as integers,
  * have the same order. nreduce may be any number; NVSHMEM takes 1. */
-MESHMEM_COMPAT_KERNEL int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2* dest,
-                                                               const double2* source,
-                                                               size_t nreduce) {
-  return shmemx_double_maxloc_reduce_block(team, reinterpret_cast<shmemx_double_loc_t*>(dest),
-                                           reinterpret_cast<const shmemx_double_loc_t*>(source),
-                                           nreduce);
-}
+MESHMEM_COMPAT_FORM(int, double2_maxloc_reduce_block,
+                    (nvshmem_team_t team, double2* dest, const double2* source, size_t nreduce),
+                    return shmemx_double_maxloc_reduce_block(
+                        team, reinterpret_cast<shmemx_double_loc_t*>(dest),
+                        reinterpret_cast<const shmemx_double_loc_t*>(source), nreduce))
+#undef MESHMEM_COMPAT_FORM
 #undef MESHMEM_COMPAT_GROUP
 #undef MESHMEM_COMPAT_GROUP_MOVE
 #undef MESHMEM_COMPAT_GROUP_SIZE

@@ -191,18 +191,16 @@ inline int rocshmem_init_attr(unsigned flags, rocshmem_init_attr_t* attributes) 
 
 /* ---- On both sides, by one thread, also with a context: RMA, atomics, signals, waits, order */
 #define MESHMEM_COMPAT_BOTH(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_SIDES result rocshmem_##name params { return shmem_##name args; }
-#define MESHMEM_COMPAT_BOTH_CTX(name, op, E, result, params, args)          \
-  MESHMEM_COMPAT_BOTH(name, op, E, result, params, args)                    \
-  MESHMEM_COMPAT_SIDES result rocshmem_ctx_##name MESHMEM_WITH_CTX params { \
-    return shmem_ctx_##name MESHMEM_PASS_CTX args;                          \
-  }
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, result, rocshmem_##name, params, return shmem_##name args;)
+#define MESHMEM_COMPAT_BOTH_CTX(name, op, E, result, params, args)                            \
+  MESHMEM_COMPAT_BOTH(name, op, E, result, params, args)                                      \
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, result, rocshmem_ctx_##name, MESHMEM_WITH_CTX params, \
+                  return shmem_ctx_##name MESHMEM_PASS_CTX args;)
 /* A collective of a team, with a context that makes no difference, as in rocSHMEM. */
-#define MESHMEM_COMPAT_COLLECTIVE(name, op, E, result, params, args)        \
-  MESHMEM_COMPAT_SIDES result rocshmem_ctx_##name MESHMEM_WITH_CTX params { \
-    (void)ctx;                                                              \
-    return shmem_##name args;                                               \
-  }
+#define MESHMEM_COMPAT_COLLECTIVE(name, op, E, result, params, args)                          \
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, result, rocshmem_ctx_##name, MESHMEM_WITH_CTX params, \
+                  (void)ctx;                                                                  \
+                  return shmem_##name args;)
 #define MESHMEM_COMPAT_TYPE(NAME, TYPE, rma, ext, amo, bit, arith, logic, ...)                   \
   MESHMEM_IN_##rma(MESHMEM_OPS_COLLECTIVE(MESHMEM_COMPAT_COLLECTIVE, NAME##_, , TYPE, TYPE))     \
       MESHMEM_IN_##rma(MESHMEM_OPS_REDUCE_ORDER(MESHMEM_COMPAT_COLLECTIVE, NAME##_, TYPE))       \
@@ -227,19 +225,17 @@ MESHMEM_COMPAT_SHORT_WAITS(rocshmem, MESHMEM_COMPAT_WAIT, MESHMEM_COMPAT_TEST)
 /* In rocSHMEM's kernels the vector names also compare all variables with one value. */
 #define MESHMEM_COMPAT_SCALAR_WAITS(NAME, TYPE, rma, ext, amo, ...) \
   MESHMEM_IN_##amo(MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE))
-#define MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE)                                               \
-  MESHMEM_COMPAT_SIDES void rocshmem_##NAME##_wait_until_all_vector(                         \
-      TYPE* ivars, size_t nelems, const int* status, int cmp, TYPE value) {                  \
-    rocshmem_##NAME##_wait_until_all(ivars, nelems, status, cmp, value);                     \
-  }                                                                                          \
-  MESHMEM_COMPAT_SIDES size_t rocshmem_##NAME##_wait_until_any_vector(                       \
-      TYPE* ivars, size_t nelems, const int* status, int cmp, TYPE value) {                  \
-    return rocshmem_##NAME##_wait_until_any(ivars, nelems, status, cmp, value);              \
-  }                                                                                          \
-  MESHMEM_COMPAT_SIDES size_t rocshmem_##NAME##_wait_until_some_vector(                      \
-      TYPE* ivars, size_t nelems, size_t* indices, const int* status, int cmp, TYPE value) { \
-    return rocshmem_##NAME##_wait_until_some(ivars, nelems, indices, status, cmp, value);    \
-  }
+#define MESHMEM_COMPAT_SCALAR_WAIT(NAME, TYPE)                                                 \
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, rocshmem_##NAME##_wait_until_all_vector,         \
+                  (TYPE * ivars, size_t nelems, const int* status, int cmp, TYPE value),       \
+                  rocshmem_##NAME##_wait_until_all(ivars, nelems, status, cmp, value);)        \
+  MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, size_t, rocshmem_##NAME##_wait_until_any_vector,       \
+                  (TYPE * ivars, size_t nelems, const int* status, int cmp, TYPE value),       \
+                  return rocshmem_##NAME##_wait_until_any(ivars, nelems, status, cmp, value);) \
+  MESHMEM_ROUTINE(                                                                             \
+      MESHMEM_COMPAT_SIDES, size_t, rocshmem_##NAME##_wait_until_some_vector,                  \
+      (TYPE * ivars, size_t nelems, size_t * indices, const int* status, int cmp, TYPE value), \
+      return rocshmem_##NAME##_wait_until_some(ivars, nelems, indices, status, cmp, value);)
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_SCALAR_WAITS, )
 MESHMEM_COMPAT_SCALAR_WAIT(short, short)
 MESHMEM_COMPAT_SCALAR_WAIT(ushort, unsigned short)
@@ -258,13 +254,13 @@ MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_TYPE, )
 #define MESHMEM_COMPAT_BITS(READER)   \
   MESHMEM_COMPAT_BITS_OF(READER, and) \
   MESHMEM_COMPAT_BITS_OF(READER, or) MESHMEM_COMPAT_BITS_OF(READER, xor)
-#define MESHMEM_COMPAT_SIGNED(NAME, TYPE, what)                                            \
-  MESHMEM_COMPAT_SIDES int rocshmem_ctx_##NAME##_##what##_reduce(                          \
-      rocshmem_ctx_t, shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce) { \
-    return shmem_u##NAME##_##what##_reduce(team, reinterpret_cast<unsigned TYPE*>(dest),   \
-                                           reinterpret_cast<const unsigned TYPE*>(source), \
-                                           nreduce);                                       \
-  }
+#define MESHMEM_COMPAT_SIGNED(NAME, TYPE, what)                                              \
+  MESHMEM_ROUTINE(                                                                           \
+      MESHMEM_COMPAT_SIDES, int, rocshmem_ctx_##NAME##_##what##_reduce,                      \
+      (rocshmem_ctx_t, shmem_team_t team, TYPE * dest, const TYPE* source, size_t nreduce),  \
+      return shmem_u##NAME##_##what##_reduce(team, reinterpret_cast<unsigned TYPE*>(dest),   \
+                                             reinterpret_cast<const unsigned TYPE*>(source), \
+                                             nreduce);)
 MESHMEM_COMPAT_BITS(MESHMEM_COMPAT_SIGNED)
 #undef MESHMEM_COMPAT_SIGNED
 #if defined(MESHMEM_COMPILES_KERNELS)
@@ -279,15 +275,12 @@ MESHMEM_COMPAT_BITS(MESHMEM_COMPAT_SIGNED)
 MESHMEM_COMPAT_ANY_TIME(my_pe)
 MESHMEM_COMPAT_ANY_TIME(n_pes)
 #undef MESHMEM_COMPAT_ANY_TIME
-MESHMEM_COMPAT_SIDES int rocshmem_barrier(rocshmem_team_t team) {
-  return meshmem::compat::barrier(team);
-}
-MESHMEM_COMPAT_SIDES void rocshmem_ctx_barrier(rocshmem_ctx_t, rocshmem_team_t team) {
-  (void)meshmem::compat::barrier(team);
-}
-MESHMEM_COMPAT_SIDES void rocshmem_ctx_sync(rocshmem_ctx_t, rocshmem_team_t team) {
-  (void)shmem_team_sync(team);
-}
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, int, rocshmem_barrier, (rocshmem_team_t team),
+                return meshmem::compat::barrier(team);)
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, rocshmem_ctx_barrier,
+                (rocshmem_ctx_t, rocshmem_team_t team), (void)meshmem::compat::barrier(team);)
+MESHMEM_ROUTINE(MESHMEM_COMPAT_SIDES, void, rocshmem_ctx_sync,
+                (rocshmem_ctx_t, rocshmem_team_t team), (void)shmem_team_sync(team);)
 MESHMEM_COMPAT_SIDES void rocshmem_fence(int) { shmem_fence(); }
 MESHMEM_COMPAT_SIDES void rocshmem_ctx_fence(rocshmem_ctx_t ctx, int) { shmem_ctx_fence(ctx); }
 
@@ -327,37 +320,29 @@ MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
 
 /* ---- In kernels: by a wave, by a work-group (our block), and contexts of work-groups */
 #ifdef MESHMEM_COMPILES_KERNELS
-#define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                                    \
-  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params { return shmemx_##name##_wave args; } \
-  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wg params { return shmemx_##name##_block args; }
+#define MESHMEM_COMPAT_FORM(result, name, params, ...) \
+  MESHMEM_COMPAT_ROUTINE(result, rocshmem_##name, params, __VA_ARGS__;)
+#define MESHMEM_COMPAT_GROUP(name, op, E, result, params, args)                      \
+  MESHMEM_COMPAT_FORM(result, name##_wave, params, return shmemx_##name##_wave args) \
+  MESHMEM_COMPAT_FORM(result, name##_wg, params, return shmemx_##name##_block args)
 /* Puts and gets. rocSHMEM's end with a meeting of the group. */
-#define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args) \
-  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wave params {       \
-    shmemx_##name##_wave args;                                       \
-    meshmem::compat::end_wave();                                     \
-  }                                                                  \
-  MESHMEM_COMPAT_KERNEL result rocshmem_##name##_wg params {         \
-    shmemx_##name##_block args;                                      \
-    meshmem::compat::end_block();                                    \
-  }
+#define MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args)          \
+  MESHMEM_COMPAT_FORM(result, name##_wave, params, shmemx_##name##_wave args; \
+                      meshmem::compat::end_wave())                            \
+  MESHMEM_COMPAT_FORM(result, name##_wg, params, shmemx_##name##_block args;  \
+                      meshmem::compat::end_block())
 #define MESHMEM_COMPAT_GROUP_CTX(name, op, E, result, params, args)             \
   MESHMEM_COMPAT_GROUP_MOVE(name, op, E, result, params, args)                  \
   MESHMEM_COMPAT_GROUP_MOVE(ctx_##name, op, E, result, MESHMEM_WITH_CTX params, \
                             MESHMEM_PASS_CTX args)
 /* Under their present names, and (_wg_) under their first ones. */
-#define MESHMEM_COMPAT_GROUP_COLLECTIVE(name, PRE, op, result, params, args)         \
-  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name##_wave MESHMEM_WITH_CTX params {  \
-    (void)ctx;                                                                       \
-    return shmemx_##name##_wave args;                                                \
-  }                                                                                  \
-  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name##_wg MESHMEM_WITH_CTX params {    \
-    (void)ctx;                                                                       \
-    return shmemx_##name##_block args;                                               \
-  }                                                                                  \
-  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##PRE##wg_##op MESHMEM_WITH_CTX params { \
-    (void)ctx;                                                                       \
-    return shmemx_##name##_block args;                                               \
-  }
+#define MESHMEM_COMPAT_GROUP_COLLECTIVE(name, PRE, op, result, params, args)          \
+  MESHMEM_COMPAT_FORM(result, ctx_##name##_wave, MESHMEM_WITH_CTX params, (void)ctx;  \
+                      return shmemx_##name##_wave args)                               \
+  MESHMEM_COMPAT_FORM(result, ctx_##name##_wg, MESHMEM_WITH_CTX params, (void)ctx;    \
+                      return shmemx_##name##_block args)                              \
+  MESHMEM_COMPAT_FORM(result, ctx_##PRE##wg_##op, MESHMEM_WITH_CTX params, (void)ctx; \
+                      return shmemx_##name##_block args)
 #define MESHMEM_COMPAT_REDUCE(NAME, TYPE, what)                             \
   MESHMEM_COMPAT_GROUP_COLLECTIVE(                                          \
       NAME##_##what##_reduce, NAME##_##what##_, reduce, int,                \
@@ -389,13 +374,13 @@ MESHMEM_OPS_WAIT(MESHMEM_COMPAT_NO_WAIT, double_, double)
                                   MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, or))        \
                                       MESHMEM_IN_##logic(MESHMEM_COMPAT_REDUCE(NAME, TYPE, xor))
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_GROUP_TYPE, )
-#define MESHMEM_COMPAT_SIGNED_BY(group, NAME, TYPE, what, name)                                \
-  MESHMEM_COMPAT_KERNEL int rocshmem_ctx_##name(rocshmem_ctx_t, shmem_team_t team, TYPE* dest, \
-                                                const TYPE* source, size_t nreduce) {          \
-    return shmemx_u##NAME##_##what##_reduce_##group(                                           \
-        team, reinterpret_cast<unsigned TYPE*>(dest),                                          \
-        reinterpret_cast<const unsigned TYPE*>(source), nreduce);                              \
-  }
+#define MESHMEM_COMPAT_SIGNED_BY(group, NAME, TYPE, what, name)                             \
+  MESHMEM_COMPAT_FORM(                                                                      \
+      int, ctx_##name,                                                                      \
+      (rocshmem_ctx_t, shmem_team_t team, TYPE * dest, const TYPE* source, size_t nreduce), \
+      return shmemx_u##NAME##_##what##_reduce_##group(                                      \
+          team, reinterpret_cast<unsigned TYPE*>(dest),                                     \
+          reinterpret_cast<const unsigned TYPE*>(source), nreduce))
 #define MESHMEM_COMPAT_SIGNED(NAME, TYPE, what)                                 \
   MESHMEM_COMPAT_SIGNED_BY(wave, NAME, TYPE, what, NAME##_##what##_reduce_wave) \
   MESHMEM_COMPAT_SIGNED_BY(block, NAME, TYPE, what, NAME##_##what##_reduce_wg)  \
@@ -405,11 +390,10 @@ MESHMEM_COMPAT_BITS(MESHMEM_COMPAT_SIGNED)
 #undef MESHMEM_COMPAT_SIGNED_BY
 MESHMEM_OPS_RMA(MESHMEM_COMPAT_GROUP_CTX, , mem, char, void)
 /* half and bfloat16. */
-#define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args)                      \
-  MESHMEM_COMPAT_KERNEL result rocshmem_##name params { return shmemx_##name args; } \
-  MESHMEM_COMPAT_KERNEL result rocshmem_ctx_##name MESHMEM_WITH_CTX params {         \
-    return shmemx_ctx_##name MESHMEM_PASS_CTX args;                                  \
-  }
+#define MESHMEM_COMPAT_SHORT(name, op, E, result, params, args)        \
+  MESHMEM_COMPAT_FORM(result, name, params, return shmemx_##name args) \
+  MESHMEM_COMPAT_FORM(result, ctx_##name, MESHMEM_WITH_CTX params,     \
+                      return shmemx_ctx_##name MESHMEM_PASS_CTX args)
 #define MESHMEM_COMPAT_SHORT_WIDER(...) \
   MESHMEM_COMPAT_SHORT(__VA_ARGS__) MESHMEM_COMPAT_GROUP_CTX(__VA_ARGS__)
 #define MESHMEM_COMPAT_SHORT_TYPE(NAME, TYPE, ...)                   \
@@ -430,31 +414,23 @@ MESHMEM_GROUP_ROUTINES(MESHMEM_COMPAT_GROUP)
 #undef MESHMEM_COMPAT_COLLECTIVES
 #undef MESHMEM_COMPAT_GROUP_TYPE
 
-#define MESHMEM_COMPAT_OF_TEAM(ending, scope)                                                      \
-  MESHMEM_COMPAT_KERNEL int rocshmem_barrier_##ending(rocshmem_team_t team) {                      \
-    return meshmem::compat::barrier_##scope(team);                                                 \
-  }                                                                                                \
-  MESHMEM_COMPAT_KERNEL void rocshmem_ctx_barrier_##ending(rocshmem_ctx_t, rocshmem_team_t team) { \
-    (void)meshmem::compat::barrier_##scope(team);                                                  \
-  }                                                                                                \
-  MESHMEM_COMPAT_KERNEL void rocshmem_ctx_sync_##ending(rocshmem_ctx_t, rocshmem_team_t team) {    \
-    (void)shmemx_team_sync_##scope(team);                                                          \
-  }
+#define MESHMEM_COMPAT_OF_TEAM(ending, scope)                                             \
+  MESHMEM_COMPAT_FORM(int, barrier_##ending, (rocshmem_team_t team),                      \
+                      return meshmem::compat::barrier_##scope(team))                      \
+  MESHMEM_COMPAT_FORM(void, ctx_barrier_##ending, (rocshmem_ctx_t, rocshmem_team_t team), \
+                      (void)meshmem::compat::barrier_##scope(team))                       \
+  MESHMEM_COMPAT_FORM(void, ctx_sync_##ending, (rocshmem_ctx_t, rocshmem_team_t team),    \
+                      (void)shmemx_team_sync_##scope(team))
 MESHMEM_COMPAT_OF_TEAM(wave, wave)
 MESHMEM_COMPAT_OF_TEAM(wg, block)
 #undef MESHMEM_COMPAT_OF_TEAM
-MESHMEM_COMPAT_KERNEL void rocshmem_wg_barrier_all() { shmemx_barrier_all_block(); }
-MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_barrier_all(rocshmem_ctx_t) {
-  shmemx_barrier_all_block();
-}
-MESHMEM_COMPAT_KERNEL void rocshmem_wg_sync_all() { shmemx_sync_all_block(); }
-MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_sync_all(rocshmem_ctx_t) { shmemx_sync_all_block(); }
-MESHMEM_COMPAT_KERNEL void rocshmem_wg_team_sync(rocshmem_team_t team) {
-  (void)shmemx_team_sync_block(team);
-}
-MESHMEM_COMPAT_KERNEL void rocshmem_ctx_wg_team_sync(rocshmem_ctx_t, rocshmem_team_t team) {
-  (void)shmemx_team_sync_block(team);
-}
+MESHMEM_COMPAT_FORM(void, wg_barrier_all, (), shmemx_barrier_all_block())
+MESHMEM_COMPAT_FORM(void, ctx_wg_barrier_all, (rocshmem_ctx_t), shmemx_barrier_all_block())
+MESHMEM_COMPAT_FORM(void, wg_sync_all, (), shmemx_sync_all_block())
+MESHMEM_COMPAT_FORM(void, ctx_wg_sync_all, (rocshmem_ctx_t), shmemx_sync_all_block())
+MESHMEM_COMPAT_FORM(void, wg_team_sync, (rocshmem_team_t team), (void)shmemx_team_sync_block(team))
+MESHMEM_COMPAT_FORM(void, ctx_wg_team_sync, (rocshmem_ctx_t, rocshmem_team_t team),
+                    (void)shmemx_team_sync_block(team))
 
 /* A work-group needs no preparation. Its contexts are the default one, or that of a team: in
  * kernels a fence or quiet on a context covers all stores of its caller, whatever their
@@ -477,12 +453,11 @@ MESHMEM_COMPAT_KERNEL void rocshmem_wg_ctx_destroy(rocshmem_ctx_t*) {}
 MESHMEM_COMPAT_KERNEL rocshmem_team_t rocshmem_team_of_ctx(rocshmem_ctx_t ctx) {
   return reinterpret_cast<rocshmem_team_t>(reinterpret_cast<uintptr_t>(ctx) & 0xffff);
 }
-MESHMEM_COMPAT_KERNEL int rocshmem_ctx_my_pe(rocshmem_ctx_t ctx) {
-  return shmem_team_my_pe(rocshmem_team_of_ctx(ctx));
-}
-MESHMEM_COMPAT_KERNEL int rocshmem_ctx_n_pes(rocshmem_ctx_t ctx) {
-  return shmem_team_n_pes(rocshmem_team_of_ctx(ctx));
-}
+MESHMEM_COMPAT_FORM(int, ctx_my_pe, (rocshmem_ctx_t ctx),
+                    return shmem_team_my_pe(rocshmem_team_of_ctx(ctx)))
+MESHMEM_COMPAT_FORM(int, ctx_n_pes, (rocshmem_ctx_t ctx),
+                    return shmem_team_n_pes(rocshmem_team_of_ctx(ctx)))
+#undef MESHMEM_COMPAT_FORM
 MESHMEM_COMPAT_KERNEL void rocshmem_threadfence_system() { __threadfence_system(); }
 MESHMEM_COMPAT_KERNEL void rocshmem_ctx_threadfence_system(rocshmem_ctx_t) {
   __threadfence_system();

@@ -88,9 +88,9 @@ Check check_hip_version(const Machine& machine) {
   return ok(name, says);
 }
 
-// Looks for what PEs of a machine need to map each other's device memory: either calls of AMD's own
-// driver, which shows a version, or dmabuf files, which ROCm 6.3 and Linux 6.2 have
-// (docs/hip_calls.md).
+// Looks for what PEs of a machine need to map each other's device memory (docs/hip_calls.md). That
+// is calls of AMD's own driver, which shows a version, or dmabuf files, which ROCm 6.3 and Linux
+// 6.2 have.
 Check check_sharing(const Machine& machine) {
   const std::string name = "GPU sharing";
   if (const auto driver = machine.line("/sys/module/amdgpu/version"))

@@ -24,8 +24,7 @@ namespace meshmem::doctor {
 namespace {
 
 // The bytes that a job of one PE takes besides its heap: in a shared file (docs/limits.md), and of
-// address space, where the program, its libraries and the device memory of the cpu target count
-// too.
+// address space. The latter also has the program, its libraries and the cpu target's device memory.
 constexpr std::uint64_t kFileBytes = std::uint64_t{624} << 20;
 constexpr std::uint64_t kAddressSpaceBytes = std::uint64_t{1100} << 20;
 

@@ -179,8 +179,9 @@ def _gather_kernel(buffers: typing.Any, place: typing.Any, out: typing.Any, rank
 
 
 def _layout(tables: torch.Tensor, me: int, is_rank_major_in: bool, align: int) -> typing.Any:
-    """Of each split that this rank takes, in the order of the output: the rank that has it, its
-    number of rows, its first row there, and its first row here."""
+    """Four tensors with an entry for each split that this rank takes, in the order of the output.
+    They are the rank that has it, its number of rows, its first row there, and its first row here.
+    """
     n = len(tables)
     ranks = torch.arange(n, device=tables.device)
     if is_rank_major_in:  # [rank, rank, expert] becomes [expert, rank]

@@ -26,7 +26,7 @@ class _Storage:
 
 
 class Tensor:
-    """What a kernel takes in the place of a CPU tensor of torch: it has the same few methods."""
+    """Kernels take this in the place of a CPU tensor of torch: it has the same few methods."""
 
     def __init__(self, values: NDArray) -> None:
         self._values, self.dtype, self.shape = values, values.dtype, values.shape
@@ -83,7 +83,7 @@ class Tensor:
     def __repr__(self) -> str:
         return f"meshmem.triton.Tensor({self._values!r})"
 
-    # What the interpreter itself asks for.
+    # The interpreter itself calls this.
     def untyped_storage(self) -> _Storage:
         return _Storage(self.data_ptr())
 

@@ -44,7 +44,7 @@ def test_run_says_what_is_wrong():
     assert result.returncode == 1 and result.stderr.startswith("usage: "), result
 
 
-def test_an_exception_ends_the_job():
+def test_an_exception_ends_the_other_pes():
     result = run(command(3, """
         def fails():
             raise KeyError("why")
@@ -57,7 +57,7 @@ def test_an_exception_ends_the_job():
     assert "in fails\n" in result.stderr and "\nKeyError: 'why'\n" in result.stderr
 
 
-def test_an_exit_with_a_status_ends_the_job():
+def test_an_exit_with_a_status_ends_the_other_pes():
     result = run(command(2, """
         if me == 1:
             sys.exit(7)
@@ -186,7 +186,7 @@ def test_interrupt_between_calls():
     assert (result.returncode, result.stdout) == (0, "caught\n"), result
 
 
-def test_interrupt_of_a_job():
+def test_an_interrupt_ends_a_wait():
     process = subprocess.Popen(command(2, """
         print("waits", flush=True)
         meshmem.zeros(1, int).wait_until("==", 1)

@@ -79,7 +79,7 @@ def test_views(make, me, right):
         array[4]
 
 
-def test_views_of_empty_arrays_and_new_dimensions(make):
+def test_views_keep_empty_and_new_dimensions(make):
     assert make((0, 2, 3))[:, 1, 2].shape == (0,)
     assert make(3)[None].shape == (1, 3) and make(())[None].shape == (1,)
 
@@ -118,13 +118,13 @@ def test_a_request_of_contiguous_memory(make):
         assert not any(has_buffer(view, flags) for flags in (0, in_c, in_fortran, in_any))
 
 
-def test_no_buffer_of_an_unmade_array():
+def test_memoryview_refuses_one_that_was_not_made():
     with pytest.raises(BufferError):
         memoryview(meshmem.Array.__new__(meshmem.Array))
 
 
-def test_nonblocking_calls_do_not_hold_arrays(right):
-    """Those that are freed. The second context is dropped, and not destroyed."""
+def test_nonblocking_calls_let_their_operands_be_freed(right):
+    """The second context is dropped, and not destroyed."""
     source, dest = meshmem.full(3, 7.0), meshmem.zeros(3)
     dest.put_nbi(right, source.local)
     source.free()
@@ -154,7 +154,7 @@ def test_free_refuses_while_views_exist():
             use()
 
 
-def test_realloc_ends_the_array_and_its_views():
+def test_realloc_ends_its_argument_and_views_of_it():
     array = meshmem.full(4, 5.0)
     part = array[1:]
     view = array.local
@@ -211,7 +211,7 @@ def test_with_frees_unless_an_exception_comes():
     array.free()
 
 
-def test_a_view_keeps_a_dropped_array(make):
+def test_a_view_keeps_dropped_memory_alive(make):
     view = meshmem.full(5, 3.0).local
     gc.collect()
     assert view.sum() == 15

@@ -100,7 +100,7 @@ def test_maxloc_on_a_stream(make, me, n, stream):
 
 
 class OnGpu:
-    """What CuPy's arrays tell. The address is the host's, which is the device here."""
+    """Tells what CuPy's arrays tell. The address is the host's, which is the device here."""
 
     def __init__(self, array, **changed):
         self.array = array

@@ -138,7 +138,7 @@ def test_located(dtype, make, me, n):
     assert np.array_equal(dest.local["index"], of_all.argmin(axis=0))
 
 
-def test_strided_teams(make, me, n):
+def test_split_strided_takes_every_second_pe(make, me, n):
     evens = WORLD.split_strided(0, 2, (n + 1) // 2, num_contexts=1)
     assert (evens is None) == bool(me % 2)
     source, dest = make(1, int), make(1, int)
@@ -166,7 +166,7 @@ def test_strided_teams(make, me, n):
     backwards.destroy()
 
 
-def test_the_end_of_a_team_ends_what_shares_it(make, n):
+def test_destroy_ends_contexts_and_copies_too(make, n):
     array = make(1, int)
     team = WORLD.split_strided(0, 1, n)
     ctx = meshmem.Context(team)
@@ -181,7 +181,7 @@ def test_the_end_of_a_team_ends_what_shares_it(make, n):
     other.destroy()
 
 
-def test_no_more_teams():
+def test_a_split_without_a_free_slot_raises():
     teams = []
     with pytest.raises(RuntimeError, match="^team: the library has no more teams"):
         for _ in range(5000):

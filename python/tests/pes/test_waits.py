@@ -30,7 +30,7 @@ def test_comparisons(dtype, cmp, make):
 
 
 @pytest.mark.parametrize("dtype", STANDARD)
-def test_waits_for_all_any_and_some(dtype, make, me, n):
+def test_all_any_and_some_find_the_stored_elements(dtype, make, me, n):
     array = make(n, dtype)
     for pe in range(n):
         array.p(pe, 1 + me, me)
@@ -53,7 +53,7 @@ def test_waits_for_all_any_and_some(dtype, make, me, n):
     assert list(array.wait_until_some("==", 1, left_out)) == [0]
 
 
-def test_other_threads_run_during_a_wait(make, me):
+def test_other_threads_go_on(make, me):
     flag = make(1, np.int64)
     thread = threading.Timer(0.05, lambda: flag.p(me, 1))
     thread.start()

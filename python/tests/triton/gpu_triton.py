@@ -171,7 +171,7 @@ def measure_puts(ctx):
 
 
 def torch_sums(ctx):
-    """What gives a call of torch's all-reduce for a number of bytes, by name."""
+    """Name -> function that gives a call of torch's all-reduce for a number of bytes."""
     import torch
     import torch.distributed as dist
     import torch.distributed._symmetric_memory as symm_mem

@@ -162,7 +162,7 @@ struct Ledger {
     const auto must_look = [&] {
       return __atomic_load_n(&area.unsettled[offset / 8], __ATOMIC_RELAXED) & kMustLook;
     };
-    // Looks again after the note: between the first look and the note a signal handler may have
+    // Looks again after the note. Between the first look and the note a signal handler may have
     // gone through a whole phase with the same number, in which there was a newcomer.
     return !must_look() && add<kBytes, kStores>(column, offset / LedgerColumn::kBytes, caller) &&
            !must_look();

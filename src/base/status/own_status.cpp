@@ -83,7 +83,7 @@ StatusBoard map_board(int file) {
 
 // Waits while another PE prints the table. To return earlier could end the job in the middle of it.
 void await_table(const std::atomic<std::uint32_t>& printed) {
-  constexpr int kMostNaps = 200;
+  constexpr int kMostNaps = 1200;
   constexpr timespec kNap{0, 10'000'000};
   for (int i = 0; i < kMostNaps && printed.load(std::memory_order_acquire) < 2; ++i)
     nanosleep(&kNap, nullptr);
@@ -133,11 +133,9 @@ Waits last_waits;
 
 // True if these PEs waited when this PE last looked at the board, are still in the same waits, and
 // have polled since. A wait writes to the board after it has polled. So a wait that has written
-// twice since then has polled in between. Each wait must also have lasted so long that the table
-// names its caller.
+// twice since then has polled in between.
 bool have_polled_since_last_look(const Pes& pes) {
   constexpr std::uint32_t kSaidTwice = 4;
-  constexpr std::uint64_t kNamesCallerNs = 1'200'000'000;  // by then a wait has written its caller
   const Waits now = read_waits(pes);
   if (pes != last_pes || !are_same(last_waits, now)) {
     last_pes = pes;
@@ -145,11 +143,9 @@ bool have_polled_since_last_look(const Pes& pes) {
     if (!are_same(now, last_waits)) last_waits.clear();
     return false;
   }
-  const std::uint64_t now_ns = monotonic_ns();
   return std::equal(last_waits.begin(), last_waits.end(), now.begin(),
-                    [now_ns](const OnlyWait& one, const OnlyWait& other) {
-                      return other.version - one.version >= kSaidTwice &&
-                             now_ns - other.since_ns > kNamesCallerNs;
+                    [](const OnlyWait& one, const OnlyWait& other) {
+                      return other.version - one.version >= kSaidTwice;
                     });
 }
 
@@ -282,6 +278,10 @@ void ShownWait::say(std::string_view what, std::string_view caller) {
   if (row_ != nullptr) row_->write(since_ns_, what, caller);
 }
 
+bool ShownWait::should_name_caller() const {
+  return row_ != nullptr && board.job().callers_are_wanted.load(std::memory_order_relaxed);
+}
+
 void print_status_table() {
   if (own_pe.load(std::memory_order_acquire) == nullptr) return;
   std::atomic<std::uint32_t>& printed = board.job().tables_printed;
@@ -289,7 +289,7 @@ void print_status_table() {
   // Relaxed: it only chooses the PE that prints.
   if (!printed.compare_exchange_strong(none, 1, std::memory_order_relaxed))
     return await_table(printed);
-  print_text(fmt::format("meshmem: {}\n", status_table(board, monotonic_ns())));
+  print_text(fmt::format("meshmem: {}\n", status_table_with_callers(board)));
   printed.store(2, std::memory_order_release);
 }
 

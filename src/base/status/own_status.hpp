@@ -49,6 +49,8 @@ class ShownWait {
   ShownWait(const ShownWait&) = delete;
   ShownWait& operator=(const ShownWait&) = delete;
   void say(std::string_view what, std::string_view caller = "");
+  // A table is being made, which names where the program has called.
+  bool should_name_caller() const;
 
  private:
   PeStatus* pe_;
@@ -57,7 +59,7 @@ class ShownWait {
 };
 
 // Prints the table of all PEs on standard error. Only the first PE of the job that calls it prints;
-// the others return when that is done, or after two seconds.
+// the others return when that is done, or after twelve seconds.
 void print_status_table();
 
 }  // namespace meshmem

@@ -56,6 +56,8 @@ bool read_row(const WaitRow& row, WaitSeen& seen);
 
 enum class PePhase : std::uint32_t { silent, starting, running, finalized };
 
+// Keeps PEs out of each other's pages where these are small. Larger pages do no harm, since no part
+// of a board is mapped alone.
 inline constexpr std::size_t kStatusPage = 4096;
 inline constexpr int kRowsOfPe = 15;
 inline constexpr int kRowsOfKernels = 11;  // the last ones; kernels take no others
@@ -78,10 +80,11 @@ struct alignas(kStatusPage) PeStatus {
 static_assert(sizeof(WaitRow) == 256 && sizeof(PeStatus) == kStatusPage);
 
 struct alignas(kStatusPage) JobStatus {
-  static constexpr std::uint64_t kMagic = 0x326574617473686d;  // "mhstate2"
+  static constexpr std::uint64_t kMagic = 0x336574617473686d;  // "mhstate3"
   std::atomic<std::uint64_t> magic;                            // stored last
   std::atomic<std::uint32_t> n_pes;
   std::atomic<std::uint32_t> tables_printed;  // 1: a PE prints the table, 2: it is done
+  std::atomic<bool> callers_are_wanted;       // waits look up where the program has called
   std::atomic<std::uint64_t> started_ns;
   SharedText<256> program;
   SharedText<256> job_name;  // PMIX_NAMESPACE; empty without oshrun

@@ -132,7 +132,45 @@ std::string line_text(const Line& line, std::uint64_t now_ns) {
                      line.text, count);
 }
 
+// Waits of the host; those of kernels name the kernel.
+struct CallersSeen {
+  int known = 0;
+  int missing = 0;
+};
+CallersSeen look_for_callers(const StatusBoard& board, std::uint64_t begun_before_ns) {
+  CallersSeen callers;
+  WaitSeen seen;
+  for (int number = 0; number < board.n_pes(); ++number) {
+    for (int i = 0; i < kRowsOfPe - kRowsOfKernels; ++i) {
+      if (!read_row(board.pe(number).rows[static_cast<std::size_t>(i)], seen)) continue;
+      if (!seen.caller.empty()) ++callers.known;
+      if (seen.caller.empty() && seen.since_ns < begun_before_ns) ++callers.missing;
+    }
+  }
+  return callers;
+}
+
+void await_callers(const StatusBoard& board) {
+  constexpr int kMostNaps = 1000, kMostNapsWithoutAnswer = 200;
+  constexpr timespec kNap{0, 10'000'000};
+  const std::uint64_t asked_ns = monotonic_ns();
+  board.job().callers_are_wanted.store(true, std::memory_order_relaxed);
+  int known = 0, last_answer = 0;
+  for (int nap = 0; nap < kMostNaps; ++nap) {
+    const CallersSeen callers = look_for_callers(board, asked_ns);
+    if (callers.known > known) last_answer = nap;
+    known = std::max(known, callers.known);
+    if (callers.missing == 0 || nap - last_answer > kMostNapsWithoutAnswer) return;
+    nanosleep(&kNap, nullptr);
+  }
+}
+
 }  // namespace
+
+std::string status_table_with_callers(const StatusBoard& board) {
+  await_callers(board);
+  return status_table(board, monotonic_ns());
+}
 
 std::string pe_list(const std::vector<int>& pes) {
   std::string list;

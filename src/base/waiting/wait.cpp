@@ -45,10 +45,10 @@ constexpr auto kStaysBusy = std::chrono::milliseconds(20);
 constexpr unsigned kShortNapUs = 100;
 thread_local std::chrono::steady_clock::time_point cores_are_busy_until{};
 
-// A wait says again what it waits for, since that may change. After a second it also says where the
-// program has called. The first look-up in a process reads the program's debug information.
+// A wait says again what it waits for, since that may change. Only where a table is made, it also
+// looks up where the program has called: that takes a tenth of a second of processor time.
 constexpr auto kSayAgain = std::chrono::milliseconds(100);
-constexpr auto kNamesCaller = std::chrono::seconds(1);
+constexpr auto kMayBeDeadlock = std::chrono::seconds(1);
 
 // The core of keep_to_core(). After a short wait a thread goes back to it: PEs that yield to each
 // other on one core would stay there. It does so ever more rarely, down to once a second: if
@@ -121,14 +121,18 @@ bool Backoff::pause() {
   return is_late_ || (is_long && now >= say_at_);
 }
 
-void Backoff::say(const std::string& what) {
+void Backoff::look_around() {
   const std::chrono::nanoseconds since = start_.time_since_epoch();
   if (!shown_) shown_.emplace(static_cast<std::uint64_t>(since.count()));
-  if (!caller_ && (is_late_ || Clock::now() - start_ > kNamesCaller)) caller_ = program_call_text();
   note_whether_alone();
+  if (Clock::now() - start_ > kMayBeDeadlock) deadlock_ = text_of_deadlock();
+  if (!caller_ && (is_late_ || !deadlock_.empty() || shown_->should_name_caller()))
+    caller_ = program_call_text();
+}
+
+void Backoff::say(const std::string& what) {
   shown_->say("waits for " + what, caller_.value_or(""));
-  if (caller_)
-    if (const std::string pes = text_of_deadlock(); !pes.empty()) report_deadlock(pes);
+  if (!deadlock_.empty()) report_deadlock(deadlock_);
   say_at_ = Clock::now() + kSayAgain;
 }
 

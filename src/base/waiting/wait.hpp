@@ -69,6 +69,9 @@ class Backoff {
   Backoff& operator=(const Backoff&) = delete;
   // True: it is time to say what is waited for, the first time or again, as it may have changed.
   bool pause();
+  // Looks for a deadlock, and for where the program has called if a table is going to say it. From
+  // then on the text of what is waited for can name variables, too.
+  void look_around();
   void say(const std::string& what);
   // The timeout has passed.
   bool is_late() const { return is_late_; }
@@ -93,6 +96,7 @@ class Backoff {
   Clock::time_point say_at_{};
   std::optional<ShownWait> shown_;
   std::optional<std::string> caller_;  // stays the same while this wait lasts
+  std::string deadlock_;
 };
 
 [[noreturn, gnu::cold]] void report_deadlock(const std::string& pes);
@@ -103,6 +107,7 @@ template <ProgressBy by, typename Ready, typename Describe>
   Backoff backoff(wait_policy.timeout_seconds, by);
   while (!ready()) {
     if (!backoff.pause()) continue;
+    backoff.look_around();
     backoff.say(describe());
     if (backoff.is_late() && !ready()) report_timeout(wait_policy.timeout_seconds, describe());
   }

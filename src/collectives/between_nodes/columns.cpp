@@ -90,8 +90,8 @@ class Column {
   std::size_t most_terms() const {
     return plan_.order == Order::nodes ? 1 : static_cast<std::size_t>(most_members(team_));
   }
-  // The number of rooms, which have the size of a message: for the terms from all other nodes in
-  // the chunks under way, for the terms to send, and for a result.
+  // The number of rooms, which have the size of a message. They are for the terms from all other
+  // nodes in the chunks under way, for the terms to send, and for a result.
   static constexpr int kChunksKept = kChunksAhead + 1;
   std::size_t rooms() const {
     const std::size_t others = static_cast<std::size_t>(count_nodes(team_) - 1);

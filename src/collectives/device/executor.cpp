@@ -103,9 +103,9 @@ hipError_t launch_ring_and_copies(const device::Plan& plan, const Team& team,
   return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
-// From this size on copies bring blocks sooner than stores of kernels do: by the processor where it
-// is the device, and by a copy engine to the only other PE. With more PEs the engines slow each
-// other down: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
+// From this size on copies bring blocks sooner than stores of kernels do. The processor copies
+// where it is the device; else a copy engine copies to the only other PE. With more PEs the engines
+// slow each other down: four H100 take 1.6 times as long (docs/measurements/four_h100.md).
 constexpr std::size_t kLeastByCopies = kDevicesAreProcessors ? 32 << 10 : 96 << 20;
 bool copies_may_win(int n_pes) {
   if (n_pes == 1 || kDevicesAreProcessors) return n_pes > 1;

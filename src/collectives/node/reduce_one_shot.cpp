@@ -18,7 +18,7 @@ void reduce_batch_in_one_shot(NodeTeam& team, const Reduction& op, std::byte* de
   const std::size_t bytes = count * op.elem_bytes;
   post_message(team, sequence, source, bytes);
   // This PE reads its own data from source, since a message that it has just sent is slow to read
-  // back; unless dest is source and has been written by then.
+  // back. It does not if dest is source and has been written by then.
   const bool keeps_own = team.me < 2 || dest != source;
   MessageRoom room_of_first, room;
   const auto data_of = [&](int pe, MessageRoom& its_room) {

@@ -151,9 +151,9 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
   return plan;
 }
 
-// Returns a plan by wide lines for a reduce-scatter: from the size on at which a reduction is no
-// longer one_shot, as long as each block of the kernel has few lines. nullopt if another plan is
-// better.
+// Returns a plan by wide lines for a reduce-scatter, or nullopt if another plan is better. Wide
+// lines are better from the size on at which a reduction is no longer one_shot, as long as each
+// block of the kernel has few lines.
 std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
                                                                      int channels) const {
   constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100

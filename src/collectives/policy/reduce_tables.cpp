@@ -15,7 +15,7 @@ using Row = PlanRow;
 using enum ReduceAlgorithm;
 
 // Host memory. Measured with `./mesh bench` (docs/collectives.md): one_shot, in which each PE reads
-// all data, is fastest as long as the data fits in a few cache lines; then two_shot wins, which
+// all data, is fastest as long as the data fits in a few cache lines. Then two_shot wins, which
 // shares the work. Ring and recursive doubling never win within one machine, where every PE reads
 // every other directly. They are here for MESHMEM_REDUCE_ALGORITHM, and for comparisons.
 constexpr HostRow kHostRows[] = {

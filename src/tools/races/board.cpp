@@ -17,6 +17,7 @@
 namespace meshmem::races {
 namespace {
 
+// Nothing is mapped at these multiples: the board is one mapping, so its layout suits larger pages.
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 

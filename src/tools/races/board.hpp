@@ -109,8 +109,8 @@ class Slot {
     rest_.store(rest_.load(std::memory_order_relaxed) | Rest::kIsCrowded,
                 std::memory_order_release);
   }
-  // True if the slot has this load or store, or one that stands for it: of the same call and clock,
-  // of at least these bytes, and a store if this one is.
+  // True if the slot has this load or store, or one that stands for it. Such a one is of the same
+  // call and clock and of at least these bytes, and is a store if this one is.
   [[gnu::always_inline]] bool contains(const Words& access) const {
     if (numbers_.load(std::memory_order_acquire) != access.numbers) return false;
     const std::uint64_t rest = rest_.load(std::memory_order_acquire);

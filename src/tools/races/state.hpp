@@ -115,8 +115,8 @@ std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
 std::string name_of(const Range& range);  // "heap+0x40", or "table + 0xc" of a static variable
 
 // Each call of a PE gets a number. A strand's clock says up to which number it knows the calls of
-// each strand of each PE to be done, in each order (board.hpp). The clock is published in versions:
-// a write carries the version that its strand had, and a PE that sees the write by a wait, a fetch
+// each strand of each PE to be done, in each order (board.hpp). The clock is published in versions.
+// A write carries the version that its strand had. A PE that sees the write by a wait, a fetch
 // or a small get takes that version over.
 void take_call_number();
 void renew_epoch(Strand& strand);

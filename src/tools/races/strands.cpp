@@ -69,7 +69,7 @@ void acquire_held(const void* object) {
 }
 
 // Takes the strand on which the fewest threads work. Of those, takes one that no thread has left
-// since the PE last had only one strand, or else the one that was left first: the new work may race
+// since the PE last had only one strand, or else the one that was left first. The new work may race
 // with what the strand did last.
 unsigned take_strand() {
   const unsigned strands = checker.boards.of_node().strands();

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs a job and expects it to end as said: cmake -DCOMMAND=oshrun;-n;4;prog -DSTATUS=nonzero|<number> -DPRINTS=<regex>
-# [-DLINES=<number of lines that begin with "meshmem: PE">] [-DSETS=<NAME=VALUE>] -P expect_ending.cmake
+# Runs a job and expects it to end as said:
+#
+# cmake -DCOMMAND=oshrun;-n;4;prog -DSTATUS=nonzero|<number> -DPRINTS=<regex>
+#   [-DLINES=<number of lines that begin with "meshmem: PE">] [-DSETS=<NAME=VALUE>] -P expect_ending.cmake
 if(SETS)
   set(COMMAND ${CMAKE_COMMAND} -E env ${SETS} ${COMMAND})
 endif()

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the memory orders of the library's host protocols (protocols.py): check.py TOP
 
-It complains if the explorer is wrong about a classical litmus test, if the source has other orders
-than the protocols say, if an execution breaks a protocol, and if none does with a weaker order.
+It complains if the explorer is wrong about a classical litmus test, or if the source has other
+orders than the protocols say. It also complains if an execution breaks a protocol, or if no
+execution breaks it with a weaker order.
 """
 import pathlib
 import re
@@ -11,14 +12,16 @@ import sys
 
 import classical
 import not_checked
+import packet_protocols
 import thread_protocols
 import tool_protocols
 from explorer import ACQ_REL, ACQUIRE, RELAXED, RELEASE, SEQ_CST, Broken, explore
 from protocols import PROTOCOLS
 
-assert thread_protocols and tool_protocols  # they have added theirs
+assert packet_protocols and thread_protocols and tool_protocols  # they have added theirs
 
 ORDER = re.compile(r"memory_order_(\w+)|__ATOMIC_([A-Z_]+)\b")
+FENCE = re.compile(r"\b(acquire|release)(_)fence\(\)")  # of kernels
 WEAKER = {RELAXED: [], ACQUIRE: [RELAXED], RELEASE: [RELAXED],
           ACQ_REL: [ACQUIRE, RELEASE, RELAXED], SEQ_CST: [ACQ_REL, ACQUIRE, RELEASE, RELAXED]}
 
@@ -42,7 +45,7 @@ def classical_complaints():
 
 def order_in(text):
     """The first order that the text names. An atomic operation that names none is seq_cst."""
-    found = ORDER.search(text)
+    found = ORDER.search(text) or FENCE.search(text)
     return (found[1] or found[2]).lower() if found else SEQ_CST
 
 
@@ -101,6 +104,9 @@ def protocol_complaints(protocol):
             if bool(broken) == (change in spare):
                 yield f"{protocol.name}: '{change}' {'breaks' if broken else 'does not break'} it"
             spare.discard(change)
+    for flaw in protocol.flaws:
+        if not find_break(protocol.threads(orders, flaw)):
+            yield f"{protocol.name}: '{flaw}' does not break it"
     for change in spare:
         yield f"{protocol.name}: there is no '{change}'"
 

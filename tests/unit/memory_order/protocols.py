@@ -4,20 +4,21 @@
 `places` of a protocol name its accesses: the file, the beginning of the function, and the source
 text with its memory order. check.py takes the order from this text and looks for it in the source.
 `threads` makes the threads, from the orders by name. `spare` has the weaker orders that keep the
-property, and why; every other weaker order must break it.
+property, and why; every other weaker order must break it. So must each of `flaws`, a way to leave
+out something that is no order, which `threads` gets by name.
 """
 from collections import namedtuple
 
 from explorer import (RELAXED, compare_swap, fence, load, read, require, store, swap, update, wait,
                       write)
 
-Protocol = namedtuple("Protocol", "name places threads spare")
+Protocol = namedtuple("Protocol", "name places threads spare flaws")
 PROTOCOLS = []
 
 
-def protocol(name, places, spare=None):
+def protocol(name, places, spare=None, flaws=()):
     def keep(threads):
-        PROTOCOLS.append(Protocol(name, places, threads, spare or {}))
+        PROTOCOLS.append(Protocol(name, places, threads, spare or {}, flaws))
         return threads
     return keep
 

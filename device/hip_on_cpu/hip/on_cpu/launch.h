@@ -30,8 +30,9 @@ hipError_t submit_kernel(const BoundKernel& kernel, dim3 grid, dim3 block, std::
 
 hipError_t blocks_per_multiprocessor(int* blocks, int block_size, std::size_t shared);
 
-// The values of a kernel's parameters, and the call that takes them: the kernel's address, or a
-// function object that chooses among kernels of one name, or deduces a template's arguments.
+// The values of a kernel's parameters, and the call that takes them. The call is the kernel's
+// address, or a function object that chooses among kernels of one name, or deduces a template's
+// arguments.
 template <typename Call, typename... Values>
 struct KernelArguments {
   Call call;

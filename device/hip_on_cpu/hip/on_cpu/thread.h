@@ -54,7 +54,8 @@ struct ThreadState {
   unsigned rank;                  // in the block; consecutive ones make a wave
   const void* awaited = nullptr;  // the word that it polls, if it says so
   GroupCalls of_wave = {}, of_block = {};
-  unsigned of_grid = 0;  // how many of the block's calls were routines of the grid
+  unsigned of_grid = 0;         // how many of the block's calls were routines of the grid
+  const void* entry = nullptr;  // meshmem's, of the routine that the thread is in
 };
 
 // All threads of a group must call its routines alike. That is checked where they meet, and when

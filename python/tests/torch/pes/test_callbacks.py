@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 
-def test_operations_of_callbacks_have_one_order(me, n):
+def test_operations_that_futures_start_have_one_order(me, n):
     """Rank 0 has started a second operation when the callback of the first one starts a third. On
     the others the callback comes first."""
     y, z = torch.full((4,), 1.), torch.full((4,), 100.)
@@ -23,7 +23,7 @@ def test_operations_of_callbacks_have_one_order(me, n):
     assert y[0] == n and z[0] == 100 * n
 
 
-def test_callbacks_of_callbacks_have_one_order(me, n):
+def test_operations_of_nested_futures_have_one_order(me, n):
     a, b, c, d = (torch.full((4,), 10. ** i) for i in range(4))
 
     def outer(_):
@@ -44,7 +44,7 @@ def test_callbacks_of_callbacks_have_one_order(me, n):
     assert [tensor[0].item() / n for tensor in (a, b, c, d)] == [n, 10, 100, 1000]
 
 
-def test_many_callbacks_that_wait(me, n):
+def test_thousands_may_wait_at_once(me, n):
     y = torch.ones(1)
     tensors = [torch.ones(1) for _ in range(2000)]
     futures = [dist.all_reduce(tensor, async_op=True).get_future().then(
@@ -55,7 +55,7 @@ def test_many_callbacks_that_wait(me, n):
     assert all(tensor[0] == n for tensor in tensors)
 
 
-def test_a_thread_that_waits_runs_no_callback(me, n):
+def test_a_thread_that_waits_runs_none(me, n):
     if n == 1 or me > 1:
         return
     threads = []
@@ -74,7 +74,7 @@ def test_a_thread_that_waits_runs_no_callback(me, n):
     assert threading.get_ident() not in threads
 
 
-def test_a_callback_may_wait_for_another_message(me, n):
+def test_one_may_wait_for_another_message(me, n):
     """Both messages are there when a thread looks for the first time."""
     if n == 1 or me > 1:
         return
@@ -93,7 +93,7 @@ def test_a_callback_may_wait_for_another_message(me, n):
         dist.send(a, 1)
 
 
-def test_no_collective_in_a_callback_of_a_message(me, n):
+def test_a_collective_after_a_message_is_refused(me, n):
     if n == 1 or me > 1:
         return
     if me == 1:

@@ -227,7 +227,7 @@ def test_under_inference_mode(me, n):
     assert tensor.tolist() == [n] * 4
 
 
-def test_sequence_numbers_count_collectives(me, n):
+def test_sequence_numbers_leave_out_messages(me, n):
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))
     before = backend._get_sequence_number_for_group()
     if n > 1 and me == 0:
@@ -263,7 +263,7 @@ def test_barrier_and_objects(me, n):
     assert out == [me]
 
 
-def test_functional_collectives(me, n):
+def test_functional_forms_give_right_results(me, n):
     import torch.distributed._functional_collectives as functional
     group = dist.group.WORLD
     x = torch.full((n, 2), float(me))

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 
-def test_all_reduce_in_symmetric_memory(me, n):
+def test_all_reduce_sums_tensors_of_the_heap(me, n):
     array = meshmem.zeros(600_000, np.float32)
     tensor = torch.from_dlpack(array)
     for _ in range(3):

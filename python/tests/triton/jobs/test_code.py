@@ -2,8 +2,9 @@
 """The code that Triton makes for GPUs of the functions of kernels. No GPU is needed.
 
 For AMD GPUs the instructions are held to the rules of tests/compile/amd_rules.py, as those of the
-C++ kernels are: every thread releases and meets the others before a flag is stored, and meets them
-and acquires after it was polled. For NVIDIA GPUs PTX has to have the orders and the system scope.
+C++ kernels are. Every thread releases and meets the others before a flag is stored. It meets them
+and acquires after the flag was polled. For NVIDIA GPUs PTX has to have the orders and the system
+scope.
 """
 import importlib.util
 import os
@@ -121,8 +122,8 @@ def compiled(kernel, target, op="set", flag="i64"):
 
 
 class Kernel:
-    """What amd_rules asks of one. A flag is what atomics store, and what loads of system scope or
-    atomics that return a value poll."""
+    """A kernel as amd_rules asks for it. A flag is what atomics store, and what loads of system
+    scope or atomics that return a value poll."""
 
     def __init__(self, kernel, architecture, op="set"):
         target = GPUTarget("hip", architecture, 32 if architecture.startswith("gfx1") else 64)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: an import without Triton, or with one that is too old or too new; a kernel that waits
-longer than MESHMEM_TIMEOUT; and a context for PEs that do not reach each other."""
+"""Errors of three kinds. Triton is missing, too old or too new for the import. A kernel waits
+longer than MESHMEM_TIMEOUT. A context is for PEs that do not reach each other."""
 import os
 import subprocess
 import sys

@@ -32,7 +32,7 @@ def test_right_programs_are_silent(pes):
 
 
 @pytest.mark.parametrize("_", range(5))
-def test_planted_races_are_found_each_time(_):
+def test_planted_ones_are_found_each_time(_):
     result = run(4, *PLANTED, MESHMEM_CHECK="races")
     assert result.returncode == 1, result
     access = r"(read|written)\b.* by PE \d: an? \w+ of the program in (\w+) at races\.py:\d+"
