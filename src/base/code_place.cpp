@@ -82,9 +82,14 @@ void ignore_error(void*, const char*, int) {}
 std::atomic<backtrace_state*> used_state{nullptr};
 
 // libbacktrace gets its memory from the system, not from malloc.
-std::vector<CodePlace> look_up(std::uintptr_t address, CodePlace& common) {
+backtrace_state* use_state() {
   static backtrace_state* const state = backtrace_create_state(nullptr, 1, ignore_error, nullptr);
   used_state = state;
+  return state;
+}
+
+std::vector<CodePlace> look_up(std::uintptr_t address, CodePlace& common) {
+  backtrace_state* const state = use_state();
   Found found{common};
   backtrace_pcinfo(state, address, add_place, ignore_error, &found);
   backtrace_syminfo(state, address, take_name, ignore_error, &common.function);
@@ -212,6 +217,12 @@ std::string variable_at([[maybe_unused]] const void* address) {
                       &text);
 #endif
   return text;
+}
+
+void allow_variable_names() {
+#if MESHMEM_HAS_BACKTRACE
+  use_state();
+#endif
 }
 
 std::string stack_text(StackOf whose) {

@@ -31,6 +31,8 @@ std::vector<CodePlace> functions_at(std::uintptr_t address);
 // Returns the variable at `address`, as in "flags + 0x8", or "" if it is not known. Also "" before
 // the first look-up of a place in the program, which reads its debug information.
 std::string variable_at(const void* address);
+// From now on variable_at() may read the debug information. For lines that end the job.
+void allow_variable_names();
 
 // The stack: a line for each call, innermost first. A handler of the library's own leaves itself
 // out: the stack then begins with the function that was interrupted, if one was.

@@ -78,6 +78,22 @@ std::uintptr_t stack_pointer(const void* context) {
 #endif
 }
 
+// Returns how far the address is from the heap of a PE; "" if it is not close to one.
+std::string text_of_near_heap(std::uintptr_t at) {
+  constexpr std::uintptr_t kNear = 16 << 20;
+  const Segment& heap = address_map.heap;
+  for (int pe = 0; pe < static_cast<int>(address_map.n_pes); ++pe) {
+    if (!is_mapped(heap.copy_of_pe[pe])) continue;
+    const auto begin = reinterpret_cast<std::uintptr_t>(heap.copy_of_pe[pe]);
+    if (at - begin - heap.bytes < kNear)
+      return fmt::format("{} bytes behind the symmetric heap of PE {}", at - begin - heap.bytes,
+                         pe);
+    if (begin - at <= kNear)
+      return fmt::format("{} bytes before the symmetric heap of PE {}", begin - at, pe);
+  }
+  return "";
+}
+
 // Returns what the bad address is, as far as the library knows.
 std::string text_of_address(const siginfo_t& about, const void* context) {
   constexpr std::uintptr_t kFrame = 1 << 20;  // what a function may take of the stack at once
@@ -92,6 +108,7 @@ std::string text_of_address(const siginfo_t& about, const void* context) {
         return fmt::format("symmetric memory of PE {}{}", pe,
                            about.si_signo == SIGBUS ? ", for which the machine has no memory" : "");
   if (auto failed = failed_allocation_at(address)) return *failed;
+  if (std::string text = text_of_near_heap(at); !text.empty()) return text;
   return about.si_code == SEGV_MAPERR ? "the program has no such memory"
                                       : "memory that may not be accessed in this way";
 }

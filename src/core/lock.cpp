@@ -11,6 +11,7 @@
 
 #include <cstddef>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
 #include "base/waiting/wait.hpp"
 #include "memory/argument_checks.hpp"
@@ -109,6 +110,7 @@ std::string Lock::holder_text() const {
 std::string Lock::text() const { return fmt::format("the lock at {}", place_text(map_, lock_)); }
 
 void Lock::refuse_second() const {
+  allow_variable_names();
   fatal("{}: this PE has or waits for {} already", routine_, text());
 }
 
@@ -123,7 +125,10 @@ void Lock::acquire() {
   if (before == 0) return hold();
   // Another thread of this PE is in try_acquire(), between the swap and hold().
   if (before == my_number_) refuse_second();
-  if (before > map_.n_pes) fatal("{}: {} was not 0 before its first use", routine_, text());
+  if (before > map_.n_pes) {
+    allow_variable_names();
+    fatal("{}: {} was not 0 before its first use", routine_, text());
+  }
   // Release: publishes nothing but the number itself. The predecessor reads it before it gives me
   // the lock.
   add_to_place(static_cast<int>(before) - 1, my_number_);
@@ -146,6 +151,7 @@ bool Lock::try_acquire() {
 
 void Lock::require_held() {
   if (load(mine_->place) & kHeld) return;
+  allow_variable_names();
   fatal("{}: this PE does not hold {}, {}", routine_, text(), holder_text());
 }
 

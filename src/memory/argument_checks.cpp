@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "base/code_place.hpp"
 #include "base/error.hpp"
 #include "memory/symmetric_heap.hpp"
 
@@ -33,6 +34,7 @@ void refuse_stride(const char* routine, const char* name, std::ptrdiff_t stride,
 }
 
 void refuse_unaligned(const char* routine, const void* address, std::size_t bytes) {
+  allow_variable_names();
   fatal("{}: {} is not aligned: its address has to be a multiple of {}", routine,
         place_text(address_map, address), bytes);
 }

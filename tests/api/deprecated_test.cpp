@@ -47,6 +47,7 @@ TEST(OldAtomics, S42_CompareIncrementAndAdd) {
     row.inc(word, next_pe());
     EXPECT_EQ(row.fadd(word, large, next_pe()), large + 2);
     row.add(word, -5, next_pe());
+    shmem_quiet();
     EXPECT_EQ(shmem_g(word.data(), next_pe()), 2 * large - 3);
   });
 }

@@ -112,16 +112,17 @@ void use_everything(int round) {
   EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team), 0);
   shmem_ctx_t ctx = SHMEM_CTX_INVALID;
   EXPECT_EQ(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &ctx), 0);
-  static long landing;
-  landing = -1;
+  static long landings[2];
+  landings[0] = landings[1] = -1;
   const long* const words = make_words_to_fetch(99 + round);
   shmem_barrier_all();
   const long value = 77 + round;
-  shmem_ctx_long_put_nbi(ctx, &landing, &value, 1, (me + 1) % n);
-  shmem_long_put_nbi(&landing, &value, 1, (me + 1) % n);
+  shmem_ctx_long_put_nbi(ctx, &landings[0], &value, 1, (me + 1) % n);
+  shmem_long_put_nbi(&landings[1], &value, 1, (me + 1) % n);
   leave_a_stream_at_work(words);
   shmem_finalize();
-  EXPECT_EQ(landing, 77 + round) << "S3: the last finalize completes what is under way";
+  for (const long landing : landings)
+    EXPECT_EQ(landing, 77 + round) << "S3: the last finalize completes what is under way";
   if (!words || me != 0) return;
   EXPECT_EQ(fetched[kFetched - 1], 99 + round) << "what a stream got while others had ended";
 }

@@ -3,7 +3,8 @@
 // Invariant: a PE prints the right words only if its job went on undisturbed. Usage: exits_program
 // exec_fails | child_mistake | child_global_exit | child_init |
 //        child_init_thread | mistake | reads | leaves | returns WHO | streams_last | cannot_start |
-//        descriptors FOLDER | bad_address | full_stack | bad_handler | mistake_in_handler
+//        descriptors FOLDER | bad_address | full_stack | behind_heap | bad_handler |
+//        mistake_in_handler
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -161,6 +162,8 @@ __attribute__((noinline)) static int recurse(int depth) {
 }
 __attribute__((noinline)) static int use_bad_memory(const char* how) {
   if (strcmp(how, "full_stack") == 0) return recurse(0);
+  if (strcmp(how, "behind_heap") == 0)
+    for (volatile const char* at = shmem_malloc(64);; at += 4096) told += *at;
   *nothing = 1;
   return 0;
 }
@@ -189,7 +192,8 @@ int main(int argc, char** argv) {
   if (strcmp(how, "streams_last") == 0) return use_streams_last();
   if (strcmp(how, "cannot_start") == 0) return ask_for_a_start();
   if (strcmp(how, "descriptors") == 0 && argc > 2) return name_descriptors(argv[2]);
-  if (strcmp(how, "bad_address") == 0 || strcmp(how, "full_stack") == 0) {
+  if (strcmp(how, "bad_address") == 0 || strcmp(how, "full_stack") == 0 ||
+      strcmp(how, "behind_heap") == 0) {
     shmem_init();
     volatile const int status = use_bad_memory(how);  // keeps this frame on the stack
     return status;

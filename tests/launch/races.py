@@ -46,6 +46,7 @@ MISTAKES = {
     "told_by_a_third": ("shmem_long_put", "shmem_long_get"),
     "requests_of_nothing": ("shmem_long_g", "shmem_long_p"),
     "no_answer": ("shmem_long_put_signal", "shmem_long_get"),
+    "reused_signal": ("shmem_long_put_signal", "shmem_long_get"),
 }
 # Mistakes that end the job, by the routine that says so and what it says.
 REFUSED = {

@@ -370,6 +370,25 @@ static void no_answer(void) {
   }
 }
 
+/* PE 1 may see the first signal of two that set the same value. If it has told PE 0 in between, it
+ * sees the second. */
+static void reused_signal(void) {
+  for (int i = 0; i < 4; ++i) {
+    if (me == 0) shmem_long_put_signal(i % 2 ? y : x, values, 8, &signal1, 1, SHMEM_SIGNAL_SET, 1);
+    if (!right && i == 0) continue;
+    if (!right) usleep(50000); /* both have come */
+    if (me == 1) {
+      shmem_signal_wait_until(&signal1, SHMEM_CMP_EQ, 1);
+      shmem_long_get(sink, i % 2 ? y : x, 8, 1);
+      signal1 = 0;
+      if (i % 2) shmem_signal_add(&signal2, 1, 0);
+    }
+    if (!right) return;
+    if (me == 0 && i % 2) shmem_signal_wait_until(&signal2, SHMEM_CMP_EQ, i / 2 + 1);
+    if (i % 2 == 0) shmem_sync_all();
+  }
+}
+
 /* No mistake in any case: a team of the first two, of which nothing is left. */
 static void team_of_two(void) {
   shmem_team_t team;
@@ -551,15 +570,15 @@ static const struct {
                     CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction) CASE(
                         source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
                         CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one)
-                            CASE(wrong_signal) CASE(own_loads) CASE(own_loads_of_signal)
-                                CASE(count_without_quiet) CASE(told_by_a_third)
-                                    CASE(requests_of_nothing) CASE(no_answer) CASE(team_of_two)
-                                        CASE(teams_of_threads) CASE(cost) CASE(negative_count)
-                                            CASE(negative_stride) CASE(negative_reduction)
-                                                CASE(destroyed_team) CASE(destroyed_context)
-                                                    CASE(private_context) CASE(serialized_context)
-                                                        CASE(serialized_threads) CASE(single_thread)
-                                                            CASE(freed_block) CASE(unaligned_atomic)
+                            CASE(wrong_signal) CASE(own_loads) CASE(own_loads_of_signal) CASE(
+                                count_without_quiet) CASE(told_by_a_third) CASE(requests_of_nothing)
+                                CASE(no_answer) CASE(reused_signal) CASE(team_of_two)
+                                    CASE(teams_of_threads) CASE(cost) CASE(negative_count)
+                                        CASE(negative_stride) CASE(negative_reduction)
+                                            CASE(destroyed_team) CASE(destroyed_context)
+                                                CASE(private_context) CASE(serialized_context)
+                                                    CASE(serialized_threads) CASE(single_thread)
+                                                        CASE(freed_block) CASE(unaligned_atomic)
 #undef CASE
 };
 

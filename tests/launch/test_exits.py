@@ -121,8 +121,8 @@ class BadAddresses(launching.LaunchTest):
     """The address and the stack are told, and the process ends as it would have."""
     START_OF_STACK = r"\): the stack, innermost call first:\n"
 
-    def check(self, how, what, functions):
-        result = self.oshrun("-n", 1, EXITS_PROGRAM, how)
+    def check(self, how, what, functions, **environment):
+        result = self.oshrun("-n", 1, EXITS_PROGRAM, how, env=environment)
         self.assertEqual(result.status, 128 + signal.SIGSEGV, result)
         stack = self.START_OF_STACK
         for number, function in enumerate(functions):
@@ -137,6 +137,11 @@ class BadAddresses(launching.LaunchTest):
 
     def test_of_a_full_stack(self):
         self.check("full_stack", "0x[0-9a-f]+: the stack is full .*", ("recurse",) * 5)
+
+    def test_behind_the_heap(self):
+        self.check("behind_heap",
+                   r"0x[0-9a-f]+: [0-9]{1,4} bytes behind the symmetric heap of PE 0",
+                   ("use_bad_memory", "main"), SHMEM_SYMMETRIC_SIZE="8M")
 
     def test_in_a_signal_handler_of_the_program(self):
         result = self.check("bad_handler", "0x10: the program has no such memory",

@@ -19,6 +19,7 @@ OSHCC, HERE = os.environ.get("OSHCC", ""), os.path.dirname(os.path.abspath(__fil
 
 class RacesTest(launching.LaunchTest):
     program, mistakes = PROGRAM, MISTAKES
+    rounds = 1  # of each mistake
 
     def setUp(self):
         super().setUp()
@@ -31,6 +32,12 @@ class RacesTest(launching.LaunchTest):
         self.assertEqual(result.status, 1, result)
         assert_told(self, result, name, self.mistakes, self.program)
 
+    def check_mistakes(self, n_pes=n_pes_of):
+        for name in self.mistakes:
+            for _ in range(self.rounds):
+                with self.subTest(name):
+                    self.check_mistake(name, n_pes(name))
+
     def check_silence(self, *words):
         result = self.oshrun(*words, self.program, "all", "right")
         self.assertEqual((result.status, result.err), (0, ""), result)
@@ -38,9 +45,7 @@ class RacesTest(launching.LaunchTest):
 
 class TestRaces(RacesTest):
     def test_finds_each_mistake(self):
-        for name in MISTAKES:
-            with self.subTest(name):
-                self.check_mistake(name, n_pes_of(name))
+        self.check_mistakes()
 
     def test_all_pes_and_their_children_end_by_themselves(self):
         result = self.oshrun("-n", 3, PROGRAM, "put_get", "child")
@@ -77,6 +82,14 @@ class TestRaces(RacesTest):
                 self.check_refusal(name, REFUSED_BY_CALLS)
         self.check_mistake("put_get", 2)
         self.check_silence("-n", 3)
+
+    @unittest.skipUnless("WITH_VARIABLE_NAMES" in os.environ, "built without libbacktrace")
+    def test_names_static_variables(self):
+        for name, place in (("put_get", "32 bytes at x"),
+                            ("get_p", r"(?:12 bytes at x|4 bytes at x \+ 0x8)")):
+            with self.subTest(name):
+                result = self.oshrun("-n", 2, PROGRAM, name)
+                self.assertRegex(result.err, rf"a race for {place} of PE 1: ")
 
     def test_says_how_often(self):
         result = self.oshrun("-n", 2, PROGRAM, "often")
@@ -120,9 +133,7 @@ class TestNodes(RacesTest):
         self.words = ("--fake-nodes", 2)
 
     def test_finds_each_mistake(self):
-        for name in MISTAKES:
-            with self.subTest(name):
-                self.check_mistake(name, n_pes_of(name))
+        self.check_mistakes()
 
     @unittest.skipUnless("MESHMEM_TEST_LONG" in os.environ, "MESHMEM_TEST_LONG is not set")
     def test_clocks_of_more_pes_than_an_answer_holds(self):
@@ -154,7 +165,7 @@ class TestNodes(RacesTest):
 
 
 class TestPolled(RacesTest):
-    mistakes = MISTAKES_OF_POLLING
+    mistakes, rounds = MISTAKES_OF_POLLING, 5
 
     def setUp(self):
         super().setUp()
@@ -167,24 +178,22 @@ class TestPolled(RacesTest):
                 self.assertEqual((result.status, result.err), (0, ""), result)
 
     def test_finds_mistakes_beside_them(self):
-        for name in self.mistakes:
-            with self.subTest(name):
-                self.check_mistake(name, 3)
+        self.check_mistakes(lambda _: 3)
 
     def test_programs_that_are_right_are_silent(self):
         self.check_silence("-n", 3)
 
 
-class OfLoads:
-    """A program that tells of its own loads and stores, by each compiler."""
-    mistakes, compiler, wrapper, source = MISTAKES_OF_LOADS, None, OSHCC, "races_loads.c"
+class Compiled:
+    """A program that tells of its own loads and stores."""
+    compiler, wrapper, options = None, OSHCC, ("-O2",)
 
     @classmethod
     def setUpClass(cls):
         if cls.compiler and not shutil.which(cls.compiler):
             raise unittest.SkipTest(f"there is no {cls.compiler}")
         cls.build_folder = tempfile.mkdtemp(prefix="meshmem-launch-test-")
-        cls.program = os.path.join(cls.build_folder, "races_loads")
+        cls.program = os.path.join(cls.build_folder, os.path.splitext(cls.source)[0])
         environment = dict(os.environ, **({"MESHMEM_CC": cls.compiler} if cls.compiler else {}))
         source = os.path.join(HERE, cls.source)
         subprocess.run([cls.wrapper, "--races", "-g", "-Werror", *cls.options, source,
@@ -194,10 +203,12 @@ class OfLoads:
     def tearDownClass(cls):
         shutil.rmtree(cls.build_folder, ignore_errors=True)
 
+
+class OfLoads(Compiled):
+    mistakes, source = MISTAKES_OF_LOADS, "races_loads.c"
+
     def test_finds_each_mistake(self):
-        for name in self.mistakes:
-            with self.subTest(name):
-                self.check_mistake(name, 2)
+        self.check_mistakes()
 
     def test_programs_that_are_right_are_silent(self):
         for n in (2, 3, 4):
@@ -206,8 +217,6 @@ class OfLoads:
 
 
 class TestLoads(OfLoads, RacesTest):
-    options = ("-O2",)
-
     def test_without_the_check_nothing_is_told(self):
         del self.environment["MESHMEM_CHECK"]
         self.check_silence("-n", 2)
@@ -220,22 +229,36 @@ class TestLoadsByClang(OfLoads, RacesTest):
     mistakes = {name: MISTAKES_OF_LOADS[name] for name in (
         "load_before_quiet", "copy_before_quiet", "struct_before_quiet",
         "atomic_flag_without_fence", "volatile_flag_without_fence", "lock_of_one")}
-    compiler, options = "clang", ("-O1",)
+    compiler, options, rounds = "clang", ("-O1",), 5
 
 
 class TestThreads(OfLoads, RacesTest):
     """Threads come in any order, and a mistake is found in each."""
     mistakes, options, source = MISTAKES_OF_THREADS, ("-O1", "-fopenmp"), "races_threads.cpp"
     wrapper = OSHCC.replace("oshcc", "oshc++")
-    rounds = 20 if "MESHMEM_TEST_LONG" in os.environ else 3
-
-    def test_finds_each_mistake(self):
-        for _ in range(self.rounds):
-            super().test_finds_each_mistake()
+    rounds = 20 if "MESHMEM_TEST_LONG" in os.environ else 5
 
     def test_programs_that_are_right_are_silent(self):
         for _ in range(self.rounds):
             super().test_programs_that_are_right_are_silent()
+
+
+class TestMemoryModels(Compiled, RacesTest):
+    """The table in docs/memory_model.md that compares two models says what the check reports."""
+    source = "memory_models.c"
+
+    def test_the_page_says_which_programs_race(self):
+        with open(os.path.join(HERE, "..", "..", "docs", "memory_model.md"), encoding="utf-8") as f:
+            rows = re.findall(r"^\| `(\w+)` \|(?: (?:no )?race \|){2} ((?:no )?race) \|", f.read(),
+                              re.MULTILINE)
+        names = self.oshrun("-n", 1, self.program).out.split()
+        self.assertEqual([name for name, _ in rows], names)
+        for name, verdict in rows:
+            with self.subTest(name):
+                result = self.oshrun("-n", 3, self.program, name)
+                n_races = result.err.count("a race for")
+                self.assertEqual((result.status, n_races), (1, 1) if verdict == "race" else (0, 0),
+                                 result)
 
 
 if __name__ == "__main__":

@@ -305,6 +305,45 @@ TEST(See, FindsStoresOfTheLedger) {
   EXPECT_EQ(seen[0].version, 0u);
 }
 
+// Calls of PE 1 that set a word; those with `repeat` set the value of the call before.
+TEST(See, TakesTheOldestUnseenWriteOfAValue) {
+  Memory memory;
+  const auto set = [&](std::uint32_t call_number, Manner manner) {
+    Access write = access_of(1, call_number, true);
+    write.is_program = 0;
+    write.order = static_cast<std::uint8_t>(Order::signaled);
+    write.manner = static_cast<std::uint8_t>(manner);
+    memory.add(0, 8, write);
+  };
+  const auto seen = [&](int pe) {
+    std::vector<std::uint32_t> calls;
+    see_writes(memory.shadow, 0, 8, {pe, 0},
+               [&](const Access& write) { calls.push_back(write.call_number); });
+    return calls;
+  };
+  using Calls = std::vector<std::uint32_t>;
+  set(1, Manner::atomic);
+  for (const std::uint32_t call_number : {2, 3}) set(call_number, Manner::repeat);
+  EXPECT_EQ(seen(1), Calls{}) << "its own writes";
+  EXPECT_EQ(seen(0), Calls{1});
+  EXPECT_EQ(seen(0), (Calls{1, 3}));
+  EXPECT_EQ(seen(2), (Calls{1, 3}));
+  set(4, Manner::repeat);
+  EXPECT_EQ(seen(0), Calls{4}) << "the write before was seen";
+  set(5, Manner::repeat);
+  set(6, Manner::repeat);
+  set(7, Manner::atomic);
+  EXPECT_EQ(seen(0), Calls{7}) << "another value";
+  EXPECT_EQ(memory.count(), 1);
+  set(8, Manner::atomic);
+  Access between = access_of(2, 1, true);
+  between.is_program = 0;
+  memory.add(0, 8, between);
+  set(9, Manner::repeat);
+  EXPECT_EQ(seen(1), Calls{1});
+  EXPECT_EQ(seen(2), Calls{9}) << "another PE may have changed the value";
+}
+
 TEST(Slot, IsReadWhole) {
   const Words mine = words_of(access_of(1, 5, true)), old = words_of(access_of(1, 4, true)),
               others = words_of(access_of(2, 5, true));

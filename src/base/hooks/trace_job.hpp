@@ -99,6 +99,7 @@ struct TraceJob {
   bool (*is_team)(void* handle) = nullptr;         // whether there is such a team now
   // Says where the program made the call that returns to this address.
   std::string (*return_address_text)(const void* return_address) = nullptr;
+  std::string (*variable_at)(const void* address) = nullptr;  // "" if it is not known
   std::atomic<NoteWork>* note_work = nullptr;  // valid for as long as the process lives
   const SlowWayCounts* slow_ways = nullptr;    // likewise; of all jobs of the process
   // call_on_stream() puts a call of the function on the stream; false if the stream takes none.

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tools/races/buffers.hpp"
 #include "tools/races/noted.hpp"
@@ -41,6 +42,20 @@ Access make_access(const Place& place, const What& what) {
   return mine;
 }
 
+// True if this strand sets the word to a value that it has set there before, and has learned
+// nothing since. So it does not know whether another PE has seen that value.
+bool sets_again(int pe, const Range& range, const What& what) {
+  if (!what.writes || range.bytes > Cell::kBytes || checker.job.polls) return false;
+  const std::size_t hash = range.offset / Cell::kBytes + static_cast<std::size_t>(pe) * 31;
+  SetWord& last = checker.set_words[hash % checker.set_words.size()];
+  if (!what.value) {
+    if (last.pe == pe && last.offset == range.offset) last = {};
+    return false;
+  }
+  const SetWord now{pe, range.offset, *what.value, current_strand, self().n_learned};
+  return std::exchange(last, now) == now;
+}
+
 }  // namespace
 
 void tell_race(const Range& range, int pe, const Access& here, const Access& before) {
@@ -50,6 +65,7 @@ void tell_race(const Range& range, int pe, const Access& here, const Access& bef
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
   publish();
   Access mine = make_access(place, what);
+  if (sets_again(pe, range, what)) mine.manner = static_cast<std::uint8_t>(Manner::repeat);
   const bool may_be_polled =
       checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
   // These writes count as done on return. A PE's put to itself is a copy. A short put to another PE

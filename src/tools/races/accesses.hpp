@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "tools/races/call.hpp"
 #include "tools/races/report.hpp"
@@ -19,7 +20,8 @@ struct What {
   bool writes;
   Order order = Order::program;
   Manner manner = Manner::plain;
-  unsigned type = 0, domain = 0;  // of an atomic; 0: of any
+  unsigned type = 0, domain = 0;                      // of an atomic; 0: of any
+  std::optional<std::uint64_t> value = std::nullopt;  // to which it sets the word, if it does
 };
 
 // Reports a race of two accesses to these bytes of a PE, unless it was reported before.

@@ -38,7 +38,10 @@ inline constexpr unsigned kOrders = 4;
 enum class Manner : std::uint8_t {
   plain,
   atomic,  // races with plain accesses, and with atomics of other types
-  sync     // a variable that the library itself keeps, such as a lock; races with nothing
+  sync,    // a variable that the library itself keeps, such as a lock; races with nothing
+  // As atomic. Of a write that begins: it sets the value that its strand has set there before, and
+  // the strand has learned nothing since. In a cell: a later write of the value may replace it.
+  repeat
 };
 
 // A strand of a PE: a thread, or a section or task of OpenMP. Only synchronization orders it with

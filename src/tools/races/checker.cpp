@@ -29,6 +29,10 @@ namespace {
 
 using tracing::Kind;
 
+std::optional<std::uint64_t> value_if(const Call& call, bool sets) {
+  return sets ? std::optional(call.value) : std::nullopt;
+}
+
 void begin_put(const Call& call, const Rule& rule) {
   const int me = checker.job.pe;
   const bool has_signal = rule.kind == Kind::put_signal;
@@ -39,7 +43,10 @@ void begin_put(const Call& call, const Rule& rule) {
   access_elements(call, call.pe, call.dest, call.dest_stride, {.writes = true, .order = order});
   if (has_signal)
     access(call, call.pe, call.signal_address, sizeof(std::uint64_t),
-           {.writes = true, .order = order, .manner = Manner::atomic});
+           {.writes = true,
+            .order = order,
+            .manner = Manner::atomic,
+            .value = value_if(call, call.signal_op == SHMEM_SIGNAL_SET)});
 }
 
 void begin_get(const Call& call, const Rule& rule) {
@@ -78,7 +85,8 @@ void begin_atomic(const Call& call, const Rule& rule) {
           .order = is_done ? Order::program : under_way,
           .manner = rule.is_plain ? Manner::plain : Manner::atomic,
           .type = type_of_atomic(call.what()),
-          .domain = domain_of(call)});
+          .domain = domain_of(call),
+          .value = value_if(call, rule.kind == Kind::set && !rule.is_plain)});
   if (rule.is_nonblocking)
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
 }
@@ -156,7 +164,10 @@ void begin_known(Call& call, const Rule& rule) {
       return begin_atomic(call, rule);
     case Kind::signal:
       return access(call, call.pe, call.signal_address, sizeof(std::uint64_t),
-                    {.writes = true, .order = Order::put, .manner = Manner::atomic});
+                    {.writes = true,
+                     .order = Order::put,
+                     .manner = Manner::atomic,
+                     .value = value_if(call, call.op.ends_with("set"))});
     case Kind::unlock:
       return begin_unlock(call);
     default:
@@ -213,6 +224,7 @@ std::string open_checker(const TraceJob& job) {
   if (std::string error = checker.boards.open(job); !error.empty()) return error;
   checker.last_call = 0;
   checker.collectives.clear();
+  checker.set_words = {};
   checker.fetches.clear();
   checker.last_calls.clear();
   forget_buffers();

@@ -101,6 +101,8 @@ int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
          .element_bytes = bytes_of_element(k_##whole_name, dest),                               \
          .dest_counts = {counts(dest_nelems), counts(dest_displs)},                             \
          .source_counts = {counts(source_nelems), counts(source_displs)},                       \
+         .value = word(first_of(value, signal)),                                                \
+         .signal_op = static_cast<int>(word(sig_op)),                                           \
          .context = word(first_of(ctx, SHMEM_CTX_DEFAULT)),                                     \
          .options = static_cast<long>(word(options)),                                           \
          .pe = pe_of_call(first_of(team), first_of(ctx), first_of(pe), first_of(PE_root)),      \

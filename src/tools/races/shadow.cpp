@@ -4,6 +4,7 @@
 #include "tools/races/shadow.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace meshmem::races {
 namespace {
@@ -21,12 +22,46 @@ bool can_race(const Access& one, const Access& other) {
   return differ(one.type, other.type) || differ(one.domain, other.domain);
 }
 
+// ---- Signals whose values are used again
+//
+// A PE that waits for a value may see the oldest write of it, whatever else has arrived. So the
+// cell keeps the oldest unseen write of a strand beside the newest, if both set the same value.
+
+bool is_manner(const Access& access, Manner manner) {
+  return access.is_there && access.writes && static_cast<Manner>(access.manner) == manner;
+}
+
+bool are_alike(const Access& now, const Access& old) {
+  return old.who() == now.who() && old.bytes == now.bytes && old.type == now.type &&
+         old.domain == now.domain;
+}
+
+// True if this write repeats the value of the old one, which nobody has seen.
+bool repeats(const Access& now, const Access& old) {
+  return is_manner(now, Manner::repeat) && is_manner(old, Manner::atomic) && are_alike(now, old) &&
+         old.call_number < now.call_number;
+}
+
+// True if the cell has such an old write, and no other write that may have changed the value.
+bool repeats_unseen(const Access& now, const Cell& cell) {
+  bool is_unseen = false;
+  for (const Slot& slot : cell.slots) {
+    const Access old = slot.load();
+    if (old.is_crowded || (old.is_there && old.writes && !(is_atomic(old) && are_alike(now, old))))
+      return false;
+    is_unseen |= repeats(now, old);
+  }
+  return is_unseen;
+}
+
 // True if each later access that would race with the old access also races with the new one, or if
 // the old one is known to be done.
 bool replaces(const Access& now, const Access& old, const Clock& known) {
   if (old.bytes & ~now.bytes) return false;
   if (old.writes && !now.writes) return false;
-  if (old.who() == now.who() && old.how() == now.how() && old.manner == now.manner &&
+  if (repeats(now, old)) return false;
+  const bool has_manner_of_old = old.manner == now.manner || (is_atomic(old) && is_atomic(now));
+  if (old.who() == now.who() && old.how() == now.how() && has_manner_of_old &&
       old.type == now.type && old.domain == now.domain && old.is_program >= now.is_program)
     return true;
   return known.orders(old, now);
@@ -69,6 +104,10 @@ void keep(Cell& cell, Access access, const Clock& known) {
   const auto replaces_known = [&](const Words& now, const Words& old) {
     return replaces(std::bit_cast<Access>(now), std::bit_cast<Access>(old), known);
   };
+  if (is_manner(access, Manner::repeat)) {
+    if (repeats_unseen(access, cell) && try_keep(cell, words_of(access), replaces_known)) return;
+    access.manner = static_cast<std::uint8_t>(Manner::atomic);
+  }
   if (try_keep(cell, words_of(access), replaces_known) || !access.writes) return;
   const auto number = [](const Slot& slot) { return slot.load().call_number; };
   std::ranges::min_element(cell.slots, {}, number)->store(words_of(access));
@@ -214,14 +253,24 @@ bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, con
   each_cell(shadow, offset, bytes, [&](std::size_t at, std::uint8_t touched) {
     Cell& cell = shadow.cells[at];
     if (cell.slots[0].load().is_crowded) may_lack_some = true;
+    std::array<Access, Cell::kAccesses> unseen;
+    std::ranges::transform(cell.slots, unseen.begin(),
+                           [](const Slot& slot) { return slot.load(); });
     for (Slot& slot : cell.slots) {
       Access write = slot.load();
       if (!write.is_there || !write.writes || !(write.bytes & touched)) continue;
-      see(write);
-      // It has arrived, whatever else its PE has under way.
-      if (write.how() != Order::put) continue;
-      write.order = static_cast<std::uint8_t>(Order::program);
-      slot.store(words_of(write));
+      const bool is_own = write.who() == me;
+      const auto is_older = [&](const Access& old) { return repeats(write, old); };
+      if (!is_own && std::ranges::any_of(unseen, is_older)) {
+        write.manner = static_cast<std::uint8_t>(Manner::atomic);
+      } else {
+        see(write);
+        // It has arrived, whatever else its PE has under way.
+        if (write.how() == Order::put) write.order = static_cast<std::uint8_t>(Order::program);
+        if (!is_own && is_manner(write, Manner::atomic))
+          write.manner = static_cast<std::uint8_t>(Manner::repeat);
+      }
+      if (const Words now = words_of(write); now.rest != slot.words().rest) slot.store(now);
     }
     for (std::size_t i = at * Cell::kBytes / kEntry; i * kEntry < (at + 1) * Cell::kBytes; ++i)
       if (const Access store = access_of(shadow, shadow.stores, i, true);

@@ -18,7 +18,8 @@ namespace meshmem::races {
 inline constexpr std::size_t kEntry = LedgerColumn::kBytes;  // of the ledger
 
 inline bool is_atomic(const Access& access) {
-  return static_cast<Manner>(access.manner) == Manner::atomic;
+  const auto manner = static_cast<Manner>(access.manner);
+  return manner == Manner::atomic || manner == Manner::repeat;
 }
 
 inline std::size_t place_in_clock(std::size_t n_pes, const Worker& worker, Order order) {
@@ -97,8 +98,9 @@ std::optional<Access> add_access(const Shadow& shadow, std::size_t offset, std::
 // False: nothing is added.
 bool try_add_access(const Shadow& shadow, std::size_t cell, Words access, const Clock& known);
 
-// Calls use() for the writes of other strands there, whose values the caller has seen. Writes of
-// the ledger have no version. False: there may have been writes by others, too.
+// Calls use() for the writes of other strands there, whose values the caller has seen. Of a
+// strand's writes of one value, that is the oldest that nobody has seen. Writes of the ledger have
+// no version. False: there may have been writes by others, too.
 bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, const Worker& me,
                 const std::function<void(const Access&)>& use);
 

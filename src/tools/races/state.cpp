@@ -67,7 +67,10 @@ std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes) {
 std::string name_of(const Range& range) {
   const std::size_t heap = checker.job.heap.bytes;
   if (range.offset < heap) return fmt::format("heap+{:#x}", range.offset);
-  return fmt::format("statics+{:#x}", range.offset - begin_of_statics());
+  const std::size_t offset = range.offset - begin_of_statics();
+  const std::uintptr_t address = checker.job.statics.base + offset;
+  const std::string name = checker.job.variable_at(reinterpret_cast<const void*>(address));
+  return name.empty() ? fmt::format("statics+{:#x}", offset) : name;
 }
 
 // ---- Clocks
@@ -90,6 +93,12 @@ void take_call_number() {
   checker.boards.mine().call_number = mine.call_number;
 }
 
+namespace {
+std::size_t place_of(const Worker& worker, Order order) {
+  return place_in_clock(static_cast<std::size_t>(checker.job.n_pes), worker, order);
+}
+}  // namespace
+
 void raise(std::size_t place, std::uint32_t call_number) {
   Strand& mine = self();
   if (call_number == 0 || (place < mine.numbers.size() && mine.numbers[place] >= call_number))
@@ -97,15 +106,10 @@ void raise(std::size_t place, std::uint32_t call_number) {
   const std::size_t of_strand = static_cast<std::size_t>(checker.job.n_pes) * kOrders;
   if (place >= mine.numbers.size()) mine.numbers.resize((place / of_strand + 1) * of_strand);
   mine.numbers[place] = call_number;
+  if (place - place_of(me(), Order::program) >= kOrders) ++mine.n_learned;
   renew_epoch(mine);
   mine.is_published = false;
 }
-
-namespace {
-std::size_t place_of(const Worker& worker, Order order) {
-  return place_in_clock(static_cast<std::size_t>(checker.job.n_pes), worker, order);
-}
-}  // namespace
 
 void publish() {
   Strand& mine = self();

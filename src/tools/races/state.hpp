@@ -27,6 +27,16 @@ struct Fetch {
   Range range;
 };
 
+// A word of a PE that a strand has set to a value, and what the strand had learned by then.
+struct SetWord {
+  int pe = -1;
+  std::size_t offset = 0;
+  std::uint64_t value = 0;
+  unsigned strand = 0;
+  std::uint32_t n_learned = 0;
+  bool operator==(const SetWord&) const = default;
+};
+
 struct Strand {
   // The clock. Its memory stays where it is: loads and stores of the program read it without the
   // mutex.
@@ -38,6 +48,7 @@ struct Strand {
   // Read without the mutex.
   std::atomic<std::uint64_t> next_access = 0;
   std::atomic<std::uint32_t> epoch = 0;  // changes whenever call_number or the clock changes
+  std::uint32_t n_learned = 0;           // changes whenever it learns what others have done
   std::uint32_t n_told = 0;              // how many of PeBoard::n_told this strand has learned from
   // How many threads work on this strand, and its epoch when the last of them left. `left` is 0
   // once all strands know what this one has done.
@@ -57,6 +68,7 @@ struct Checker {
   std::uint32_t last_epoch = 0;
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each team: how many there were
   std::map<std::uint64_t, std::uint32_t> last_calls;   // of each context: the last with work for it
+  std::array<SetWord, 256> set_words{};                // the last ones, each at its hash
   std::vector<Fetch> fetches;                          // under way, until quiet
 
   Clock clock_of(const Strand& strand) const { return Clock(strand.numbers, job.n_pes); }
@@ -100,7 +112,7 @@ void leave_routine();
 bool must_stay_out();
 
 std::optional<Range> symmetric(std::uint64_t address, std::size_t bytes);
-std::string name_of(const Range& range);  // "heap+0x40"
+std::string name_of(const Range& range);  // "heap+0x40", or "table + 0xc" of a static variable
 
 // Each call of a PE gets a number. A strand's clock says up to which number it knows the calls of
 // each strand of each PE to be done, in each order (board.hpp). The clock is published in versions.
