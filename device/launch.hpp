@@ -17,6 +17,7 @@
 #include "device/collectives/algorithms.hpp"
 #include "device/operations.hpp"
 #include "device/state.hpp"
+#include "shmem/moe.h"
 
 namespace meshmem {
 namespace device {
@@ -163,6 +164,17 @@ struct CombineLaunch {
   hipStream_t stream;
 };
 hipError_t launch_combine(const CombineLaunch& job, ElemType type);
+
+// Expert parallelism: the steps of meshmem/moe.hpp. No kernel waits; the caller puts a fcollect of
+// the counts between count and place, and a sync behind dispatch and before combine. n_tokens: of
+// the last plan, as far as the caller knows, which decides only the number of blocks.
+hipError_t launch_moe_count(const shmemx_moe_view_t& view, const int* indices, int tokens,
+                            hipStream_t stream);
+hipError_t launch_moe_place(const shmemx_moe_view_t& view, hipStream_t stream);
+hipError_t launch_moe_dispatch(const shmemx_moe_view_t& view, const void* tokens,
+                               const float* scales, int n_tokens, hipStream_t stream);
+hipError_t launch_moe_combine(const shmemx_moe_view_t& view, const void* results,
+                              const float* weights, void* out, int n_tokens, hipStream_t stream);
 
 // For start-up: a PE writes a word into its own slab; then all read the words of all slabs through
 // their mappings. found[i] = *words[i], or 0 where words[i] is null.

@@ -26,6 +26,12 @@
     F(module_init, module_init, void, void, (void), ()) \
     F(loaded_module_init, loaded_module_init, void, int, (void *module), (module)) \
     F(loaded_module_finalize, loaded_module_finalize, void, int, (void *module), (module)) \
+    F(moe_create, moe_create, void, int, (shmem_team_t team, const shmemx_moe_shape_t *shape, shmemx_moe_t *moe), (team, shape, moe)) \
+    F(moe_destroy, moe_destroy, void, void, (shmemx_moe_t moe), (moe)) \
+    F(moe_view, moe_view, void, void, (shmemx_moe_t moe, shmemx_moe_view_t *view), (moe, view)) \
+    F(moe_plan_on_stream, moe_plan_on_stream, void, int, (shmemx_moe_t moe, const int *indices, int tokens, shmemx_stream_t stream), (moe, indices, tokens, stream)) \
+    F(moe_dispatch_on_stream, moe_dispatch_on_stream, void, int, (shmemx_moe_t moe, const void *tokens, const float *scales, shmemx_stream_t stream), (moe, tokens, scales, stream)) \
+    F(moe_combine_on_stream, moe_combine_on_stream, void, int, (shmemx_moe_t moe, const void *results, const float *weights, void *out, shmemx_stream_t stream), (moe, results, weights, out, stream)) \
     F(reduce_plan, reduce_plan, void, int, (const char *plan), (plan)) \
     F(reduce_plan_algorithm, reduce_plan_algorithm, void, const char *, (int number), (number)) \
     F(stream_mark, stream_mark, void, void, (shmemx_mark_t *mark, shmemx_stream_t stream), (mark, stream)) \

@@ -11,6 +11,7 @@
 #include "shmem.h"
 #include "shmem/located.h"
 #include "shmem/module.h"
+#include "shmem/moe.h"
 
 /* ---- Memory
  * Hints of shmem_malloc_with_hints: which heap. Without either MESHMEM_HEAP chooses; its default is
@@ -192,6 +193,57 @@ MESHMEM_LOCATED(MESHMEM_DECLARE_EXTENSION)
 MESHMEM_ALLTOALLV(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
 #endif
 MESHMEM_ALLTOALLV_ON_HOST(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
+
+/* ---- Expert parallelism (mixture of experts). Each token of a PE chooses top_k of the experts,
+ * which are spread over the PEs of a team. Each of these experts gets the token as a *row*. Then
+ * the token becomes the weighted sum of what they make of their rows. With n PEs, the first
+ * experts % n PEs have experts / n + 1 experts each, in order, and the others experts / n.
+ *
+ *   shmemx_moe_plan_on_stream(moe, indices, tokens, stream);    where each row goes
+ *   shmemx_moe_dispatch_on_stream(moe, x, NULL, stream);        the rows, expert by expert
+ *   experts<<<..., stream>>>(view.rows, view.offsets, view.counts, view.results);
+ *   shmemx_moe_combine_on_stream(moe, view.results, weights, y, stream);
+ *
+ * shmemx_moe_create makes what a team needs for that, in the device heap. All PEs of the world call
+ * it together, since it allocates symmetric memory. A PE outside the team passes SHMEM_TEAM_INVALID
+ * and any shape, and only destroys what it gets. Several teams may have shapes of their own in one
+ * call. Returns 0, or nonzero on all PEs with *moe NULL, and SHMEM_DEBUG=1 says why. The PEs of a
+ * team may have given different shapes, a shape may be out of the limits of shmem/moe.h, or the
+ * memory is not there. Without a capacity the PEs need room for the case that all tokens choose
+ * experts of one PE: max_rows = n * max_tokens * top_k. With a capacity max_rows is that of the
+ * experts of a PE.
+ *
+ * shmemx_moe_destroy: all PEs together, before the team ends. It waits for the calls on streams,
+ * but not for graphs. shmemx_moe_view tells where the memory is; its pointers stay the same.
+ *
+ * The calls on a stream are collectives of the team: all its PEs make them in the same order, with
+ * any number of tokens each. Graphs can capture them. All arrays are in memory of the device. They
+ * return 0; a wrong argument ends the job with a line.
+ *
+ *   plan      indices: [tokens][top_k], -1 for nobody. The rows of an expert are in the order of
+ *             PEs, then tokens, then choices. Sets counts, offsets and dropped of the view. If an
+ *             expert has a capacity, its last rows beyond it are dropped, and its first row is row
+ *             (its number on its PE) * capacity. Any other index counts as -1, and sets
+ *             SHMEMX_MOE_BAD_INDEX in the status.
+ *   dispatch  tokens: [tokens of the plan][hidden]; scales: [tokens][scales_of_row] for FP8, else
+ *             NULL. Then `rows` and `row_scales` of the view are complete on this PE, until its
+ *             next plan, dispatch or combine. Two dispatches need a plan or a combine between them.
+ *   combine   results: symmetric, [max_rows][hidden] of result_type, as the view has one. weights:
+ *             [tokens][top_k]. out: [tokens][hidden] of result_type, the sum of weight * row over a
+ *             token's choices in their order. Products are added by fused multiply-adds in float,
+ *             and the sum is rounded once. So it has the same bits wherever the experts are.
+ *             Choices of nobody and dropped ones do not count. `results` must not change before
+ *             the next plan or dispatch. */
+typedef struct shmemx_moe_of_team* shmemx_moe_t;
+int shmemx_moe_create(shmem_team_t team, const shmemx_moe_shape_t* shape, shmemx_moe_t* moe);
+void shmemx_moe_destroy(shmemx_moe_t moe);
+void shmemx_moe_view(shmemx_moe_t moe, shmemx_moe_view_t* view);
+int shmemx_moe_plan_on_stream(shmemx_moe_t moe, const int* indices, int tokens,
+                              shmemx_stream_t stream);
+int shmemx_moe_dispatch_on_stream(shmemx_moe_t moe, const void* tokens, const float* scales,
+                                  shmemx_stream_t stream);
+int shmemx_moe_combine_on_stream(shmemx_moe_t moe, const void* results, const float* weights,
+                                 void* out, shmemx_stream_t stream);
 
 /* ---- How kernels reduce. `plan` is "algorithm blocks threads", as in "two_shot 16 512". From then
  * on it is for all reductions on device memory that the host calls, or puts on a stream or into a

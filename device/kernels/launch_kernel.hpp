@@ -104,6 +104,7 @@ hipError_t load_far_kernels();
 hipError_t load_move_kernels();
 hipError_t load_broadcast_kernels();
 hipError_t load_reduction_kernels();
+hipError_t load_moe_kernels();
 
 // ---- Choosing
 

@@ -34,7 +34,7 @@ hipError_t launch_read_words(std::uint64_t* const* words, std::uint64_t* found, 
 hipError_t load_kernels() {
   if (const hipError_t error = load(write_word_kernel, read_words_kernel)) return error;
   for (const auto load_family : {load_one_sided_kernels, load_far_kernels, load_move_kernels,
-                                 load_broadcast_kernels, load_reduction_kernels})
+                                 load_broadcast_kernels, load_reduction_kernels, load_moe_kernels})
     if (const hipError_t error = load_family()) return error;
   return hipSuccess;
 }

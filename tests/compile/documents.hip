@@ -5,6 +5,53 @@
 // Invariant: a frame begins with the document that the piece is in and words that it holds. A
 // program ends with 0 only if the piece did what the page says.
 
+//// docs/experts.md: moe::plan
+#include <hip/hip_runtime.h>
+#include <meshmem/moe.hpp>
+
+#include <vector>
+
+namespace moe = meshmem::moe;
+// @declarations
+int main() {
+  shmem_init();
+  const int n = 2, hidden = 32;
+  shmemx_moe_shape_t shape = {};
+  shape.type = SHMEMX_MOE_FLOAT;
+  shape.hidden = hidden;
+  shape.top_k = 1;
+  shape.experts = 2;
+  shape.max_tokens = n;
+  shmemx_moe_t moe_of_world;
+  if (shmemx_moe_create(SHMEM_TEAM_WORLD, &shape, &moe_of_world) != 0) return 1;
+  shmemx_moe_view_t view;
+  shmemx_moe_view(moe_of_world, &view);
+  const std::vector<int> chosen = {1, 0};
+  const std::vector<float> halves(n, 0.5f);
+  std::vector<float> numbers(n * hidden), found(n * hidden);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  int* indices;
+  float *weights, *tokens, *sums;
+  if (hipMalloc(&indices, n * sizeof(int)) != hipSuccess ||
+      hipMalloc(&weights, n * sizeof(float)) != hipSuccess ||
+      hipMalloc(&tokens, n * hidden * sizeof(float)) != hipSuccess ||
+      hipMalloc(&sums, n * hidden * sizeof(float)) != hipSuccess ||
+      hipMemcpy(indices, chosen.data(), n * sizeof(int), hipMemcpyHostToDevice) != hipSuccess ||
+      hipMemcpy(weights, halves.data(), n * sizeof(float), hipMemcpyHostToDevice) != hipSuccess ||
+      hipMemcpy(tokens, numbers.data(), n * hidden * sizeof(float), hipMemcpyHostToDevice) !=
+          hipSuccess)
+    return 1;
+  // @statements
+  hipLaunchKernelGGL(layer, dim3(1), dim3(64), 0, 0, view, indices, weights, tokens, n, sums);
+  if (hipMemcpy(found.data(), sums, n * hidden * sizeof(float), hipMemcpyDeviceToHost) !=
+          hipSuccess ||
+      found != numbers)
+    return 1;
+  shmemx_moe_destroy(moe_of_world);
+  shmem_finalize();
+  return 0;
+}
+
 //// docs/gpu.md: shmemx_float_sum_reduce_grid
 #include <hip/hip_runtime.h>
 #include <shmemx.h>

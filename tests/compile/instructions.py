@@ -113,6 +113,10 @@ KERNELS = {
     "scatter_single_unit_kernel": ("block", EXCHANGE),
     "reduce_located_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),
     "scan_kernel": ("block", EXCHANGE),
+    "moe_count_kernel": ("thread", set()),
+    "moe_place_kernel": ("thread", set()),
+    "moe_dispatch_kernel": ("thread", {"flags", "polls", "end"}),
+    "moe_combine_kernel": ("block", {"flags", "polls", "gets"}),
 }
 
 # The features that a probe must have, by the first word of its name. vector reads: no scalar load

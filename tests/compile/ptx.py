@@ -30,8 +30,8 @@ from instructions import KERNELS
 
 FILES = ["device/kernels/moves.cpp", "device/kernels/broadcasts.cpp",
          "device/kernels/one_sided.cpp", "device/kernels/startup.cpp",
-         "device/kernels/located.cpp", "tests/compile/probe_reductions.cpp",
-         "tests/compile/probe_ptx.cpp"]
+         "device/kernels/located.cpp", "device/kernels/moe.cpp",
+         "tests/compile/probe_reductions.cpp", "tests/compile/probe_ptx.cpp"]
 SEND = re.compile(r"st\.relaxed\.sys\.global\.v2\.u64 \[[^]]*\], \{(%\w+), ?(%\w+)\}")
 RECEIVE = re.compile(r"ld\.relaxed\.sys\.global\.v2\.u64 \{(%\w+), ?(%\w+)\}")
 STORES_OR_MEETS = re.compile(r"(@!?%p\d+ )?(st\.|red\.|atom\.|bar\.|barrier\.|call)")

@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <meshmem/moe.hpp>
 
 namespace {
 
@@ -38,6 +39,9 @@ __global__ void sum_on_stack() {
 }
 __global__ void gather_into(long* dest, long* source) {
   shmemx_long_fcollect_block(SHMEM_TEAM_WORLD, dest, source, 1);
+}
+__global__ void choose_expert(shmemx_moe_view_t view, int* indices) {
+  meshmem::moe::count(view, indices, 2, meshmem::moe::alone());
 }
 __global__ void meet_all() { shmemx_barrier_all_block(); }
 __global__ void exchange_nothing(long* heap, const size_t* zeros) {
@@ -341,6 +345,39 @@ bool call_differently(const char* mistake, long* heap) {
   return true;
 }
 
+// All PEs make the handle, and each makes the mistake. Returns false if it is another mistake.
+bool misuse_experts(const char* mistake, long* heap) {
+  const auto is = [mistake](const char* name) { return std::strcmp(mistake, name) == 0; };
+  if (std::strncmp(mistake, "moe_", 4) != 0) return false;
+  shmemx_moe_shape_t shape{};
+  shape.type = is("moe_scales") ? SHMEMX_MOE_FP8 : SHMEMX_MOE_FLOAT;
+  shape.hidden = shape.top_k = 1;
+  shape.experts = shape.max_tokens = 4;
+  shmemx_moe_t moe = nullptr;
+  if (shmemx_moe_create(SHMEM_TEAM_WORLD, &shape, &moe) != 0) return false;
+  shmemx_moe_view_t view;
+  shmemx_moe_view(moe, &view);
+  auto* const zeros = reinterpret_cast<int*>(heap);
+  auto* const numbers = reinterpret_cast<float*>(heap);
+  if (is("moe_index")) {
+    const int index = 9;
+    (void)hipMemcpy(zeros + 1, &index, sizeof index, hipMemcpyHostToDevice);
+    hipLaunchKernelGGL(choose_expert, dim3(1), dim3(40), 0, nullptr, view, zeros);
+    (void)hipDeviceSynchronize();
+  } else if (!is("moe_before_plan")) {
+    shmemx_moe_plan_on_stream(moe, zeros, is("moe_tokens") ? 5 : 4, nullptr);
+  }
+  void* own = nullptr;
+  (void)hipMalloc(&own, 4096);
+  shmemx_moe_dispatch_on_stream(moe, numbers, nullptr, nullptr);
+  if (is("moe_twice")) shmemx_moe_dispatch_on_stream(moe, numbers, nullptr, nullptr);
+  shmemx_moe_combine_on_stream(moe, is("moe_results") ? own : view.results,
+                               is("moe_weights") ? nullptr : numbers, own, nullptr);
+  (void)hipDeviceSynchronize();
+  std::printf("still alive\n");
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -358,7 +395,7 @@ int main(int argc, char** argv) {
   if (std::strncmp(argv[1], "failed_", 7) == 0)
     none = shmem_malloc_with_hints(size_t{1} << 50, SHMEMX_MALLOC_DEVICE);
   shmem_barrier_all();
-  if (call_differently(argv[1], heap)) return 0;
+  if (call_differently(argv[1], heap) || misuse_experts(argv[1], heap)) return 0;
   const bool all_launch = launch_differently(argv[1], heap);
   if (all_launch || shmem_my_pe() == shmem_n_pes() - 1) {
     if (!all_launch) {
