@@ -47,8 +47,8 @@ struct Routine {
 };
 
 // ROUTINE(whole name, op, E, result, params, args) for every routine. The user defines ROUTINE.
-#define MESHMEM_ROUTINE(name, ...) ROUTINE(shmem_##name, __VA_ARGS__)
-#define MESHMEM_ROUTINE_CTX(name, op, E, result, params, args) \
+#define MESHMEM_WRAPPED(name, ...) ROUTINE(shmem_##name, __VA_ARGS__)
+#define MESHMEM_WRAPPED_CTX(name, op, E, result, params, args) \
   ROUTINE(shmem_##name, op, E, result, params, args)           \
   ROUTINE(shmem_ctx_##name, op, E, result, MESHMEM_WITH_CTX params, MESHMEM_PASS_CTX args)
 #define MESHMEM_ROUTINE_NAMED(...) ROUTINE(__VA_ARGS__)
@@ -57,9 +57,9 @@ struct Routine {
   ROUTINE(shmemx_##name##_on_stream, op, E, result, MESHMEM_WITH_STREAM params, \
           MESHMEM_PASS_STREAM args)
 #define MESHMEM_TRACED_ROUTINES                              \
-  MESHMEM_ALL_ROUTINES(MESHMEM_ROUTINE_CTX, MESHMEM_ROUTINE) \
-  MESHMEM_DEPRECATED(MESHMEM_ROUTINE)                        \
-  MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_ROUTINE)        \
+  MESHMEM_ALL_ROUTINES(MESHMEM_WRAPPED_CTX, MESHMEM_WRAPPED) \
+  MESHMEM_DEPRECATED(MESHMEM_WRAPPED)                        \
+  MESHMEM_DEPRECATED_LONG_WAIT_UNTIL(MESHMEM_WRAPPED)        \
   MESHMEM_DEPRECATED_NAMES(MESHMEM_ROUTINE_NAMED)            \
   MESHMEM_ALL_EXTENSIONS(MESHMEM_ROUTINE_EXTENSION, MESHMEM_ROUTINE_ON_STREAM)
 
