@@ -208,10 +208,10 @@ MESHMEM_ALLTOALLV_ON_HOST(MESHMEM_DECLARE_EXTENSION, MESHMEM_IN)
  * it together, since it allocates symmetric memory. A PE outside the team passes SHMEM_TEAM_INVALID
  * and any shape, and only destroys what it gets. Several teams may have shapes of their own in one
  * call. Returns 0, or nonzero on all PEs with *moe NULL, and SHMEM_DEBUG=1 says why. The PEs of a
- * team may have given different shapes, a shape may be out of the limits of shmem/moe.h, or the
- * memory is not there. Without a capacity the PEs need room for the case that all tokens choose
- * experts of one PE: max_rows = n * max_tokens * top_k. With a capacity max_rows is that of the
- * experts of a PE.
+ * team may have given different shapes, or only some of them the team. A shape may be out of the
+ * limits of shmem/moe.h, or the memory is not there. n * max_tokens * top_k is at most 2^30 - 1.
+ * Without a capacity it is max_rows, so that a PE has room if all tokens choose its experts. With a
+ * capacity max_rows is that of the experts of a PE.
  *
  * shmemx_moe_destroy: all PEs together, before the team ends. It waits for the calls on streams,
  * but not for graphs. shmemx_moe_view tells where the memory is; its pointers stay the same.

@@ -27,7 +27,9 @@
 //   moe::combine<float>(view, view.results, weights, sums, moe::alone());
 //
 // By several blocks: moe::of_grid() in place of alone(), shmemx_team_sync_grid, and for the plan
-// count() by all, a meeting of the grid, exchange() and place() by one block, another meeting.
+// count() by all, a meeting of the grid, exchange() and place() by one block, another meeting. The
+// grid meets again before the count() of a next round, since blocks may still combine. Blocks that
+// meet in another way call shmemx_quiet_block before, so that their rows have arrived.
 //
 // Why a PE that is ahead overwrites nothing that another still reads:
 //   all_counts  A PE's dest of an fcollect is written after that PE has entered the call.
@@ -49,7 +51,8 @@ struct Part {
 };
 MESHMEM_DEVICE Part alone() { return {0, 1}; }
 MESHMEM_DEVICE Part of_grid() {
-  return {static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
+  const device::CooperativeGrid grid;
+  return {grid.block(), grid.blocks()};
 }
 
 // The waves of all blocks, which are numbered one after the other.
@@ -75,10 +78,21 @@ MESHMEM_DEVICE void refuse_index(const View& moe, int choice, int index) {
   *moe.status = SHMEMX_MOE_BAD_INDEX;
 }
 
+// With checks: ends a kernel whose round has more tokens than there is room for.
+MESHMEM_DEVICE void check_tokens(const View& moe, int tokens) {
+  if (!device::kChecks || (tokens >= 0 && tokens <= moe.shape.max_tokens)) return;
+  using namespace device;
+  MESHMEM_PRINT_MISTAKE("a round of %d tokens, and max_tokens of the shape is %d", tokens,
+                        moe.shape.max_tokens);
+  device::trap();
+}
+
 // Counts this PE's rows for each expert and numbers them, in the order of tokens and choices. A
 // wave looks for the rows of one expert. `indices`: [tokens][top_k].
 MESHMEM_DEVICE void count(const View& moe, const int* indices, int tokens, Part part) {
   constexpr int kTogether = 4;  // loads that overlap
+  check_tokens(moe, tokens);
+  __syncthreads();  // waves may still read the plan before, for a dispatch or a combine
   const device::Wave wave;
   const int lane = wave.rank(), lanes = wave.size();
   const Waves waves(part);
@@ -274,6 +288,7 @@ MESHMEM_DEVICE void combine(const View& moe, const void* results, const float* w
   device::before_get();
   const std::size_t bytes = moe.result_bytes;
   const bool is_even =
+      device::is_equally_aligned(results) &&
       ((reinterpret_cast<std::uintptr_t>(results) | reinterpret_cast<std::uintptr_t>(out) | bytes) &
        (kGrain - 1)) == 0;
   // Blocks share a token where there are more of them than tokens, or a stage holds a part only.

@@ -30,7 +30,7 @@ typedef struct {
   int result_type; /* of results and sums, not FP8; 0: `type`, and BFLOAT16 for FP8 */
   int hidden;      /* elements of a token: 1 to 2^20 */
   int top_k;       /* choices of a token: 1 to SHMEMX_MOE_MOST_CHOICES */
-  int experts;     /* of all PEs: 1 to 65,536 */
+  int experts;     /* of all PEs: 1 to 4,096 */
   int max_tokens;  /* most tokens that a PE has in a round: at least 1 */
   int capacity;    /* most rows of an expert. 0: any number, with room for the worst case */
   int max_blocks;  /* most blocks of a kernel; 0: the library chooses */

@@ -46,7 +46,10 @@ MESHMEM_EXTENSION_ENTRY(void, moe_destroy, (shmemx_moe_t handle)) {
   moe_of(handle, kRoutine).destroy(kRoutine);
 }
 MESHMEM_EXTENSION_ENTRY(void, moe_view, (shmemx_moe_t handle, shmemx_moe_view_t* view)) {
-  *view = moe_of(handle, "shmemx_moe_view").view();
+  constexpr auto kRoutine = "shmemx_moe_view";
+  const Moe& moe = moe_of(handle, kRoutine);
+  if (!view) fatal("{}: view is null", kRoutine);
+  *view = moe.view();
 }
 
 MESHMEM_EXTENSION_ENTRY(int, moe_plan_on_stream,

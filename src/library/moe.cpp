@@ -27,7 +27,7 @@ namespace meshmem {
 namespace {
 
 constexpr int kMostHidden = 1 << 20;
-constexpr int kMostExperts = 1 << 16;
+constexpr int kMostExperts = 1 << 12;
 constexpr int kStageBlocks = 32;
 constexpr std::size_t kMostStageBytes = 16 * 1024;
 constexpr std::size_t kAlignment = 256;
@@ -60,10 +60,17 @@ int first_expert_of(int experts, int n, int pe) {
   return pe * (experts / n) + std::min(pe, experts % n);
 }
 
+std::size_t number(int value) { return static_cast<std::size_t>(value); }
+
+// The most choices of all PEs together, which kernels add up as int.
+constexpr std::size_t kMostChoices = INT_MAX / 2;
+std::size_t most_choices(const shmemx_moe_shape_t& shape, int n) {
+  return number(n) * number(shape.max_tokens) * number(shape.top_k);
+}
+
 // The most rows that a PE can have; it may be more than an int holds.
 std::size_t most_rows(const shmemx_moe_shape_t& shape, int n) {
-  const auto number = [](int value) { return static_cast<std::size_t>(value); };
-  if (shape.capacity == 0) return number(n) * number(shape.max_tokens) * number(shape.top_k);
+  if (shape.capacity == 0) return most_choices(shape, n);
   return number((shape.experts + n - 1) / n) * number(shape.capacity);
 }
 
@@ -138,7 +145,7 @@ shmemx_moe_view_t view_of(const Team& team, const shmemx_moe_shape_t& shape) {
 
 // A PE's message about its team and shape. Two members have the same slot and first PE.
 struct ShapeOffer {
-  int slot, first_pe;
+  int slot, first_pe, members;
   bool is_good, has_devices;
   shmemx_moe_shape_t shape;
   std::size_t bytes;
@@ -153,8 +160,10 @@ ShapeOffer offer_of(const Team* team, const shmemx_moe_shape_t& shape) {
   if (!team) return offer;
   offer.slot = team->slot;
   offer.first_pe = team->world_pe(0);
+  offer.members = team->n;
   offer.shape = shape;
-  offer.is_good = is_good(shape) && most_rows(shape, team->n) <= INT_MAX;
+  offer.is_good = is_good(shape) && most_choices(shape, team->n) <= kMostChoices &&
+                  most_rows(shape, team->n) <= INT_MAX;
   if (!offer.is_good) return offer;
   shmemx_moe_view_t view = view_of(*team, shape);
   offer.bytes = lay_out(view, nullptr).all;
@@ -166,11 +175,15 @@ const char* objection_to(const std::vector<ShapeOffer>& offers) {
   for (const ShapeOffer& offer : offers) {
     if (!offer.has_devices) return "there is no device memory";
     if (!offer.is_good) return "a number or type of a shape is out of its limits";
+    int members = 0;
     for (const ShapeOffer& other : offers) {
       if (other.slot != offer.slot || other.first_pe != offer.first_pe) continue;
+      ++members;
       if (std::memcmp(&other.shape, &offer.shape, sizeof offer.shape) != 0)
         return "two PEs of a team give different shapes";
     }
+    if (offer.slot >= 0 && members != offer.members)
+      return "only some PEs of a team give that team";
   }
   return nullptr;
 }
@@ -242,13 +255,13 @@ void Moe::plan(Team& team, const int* indices, int tokens, hipStream_t stream) {
                  stream);
   put_on_stream(team, [&] { return device::launch_moe_place(view_, stream); });
   on_stream::set_mark(newest_, stream);
-  last_ = Step::plan;
+  note(Step::plan, stream);
   tokens_ = tokens;
 }
 
 void Moe::dispatch(Team& team, const void* tokens, const float* scales, hipStream_t stream) {
   require_plan(team);
-  if (last_ == Step::dispatch)
+  if (last_ == Step::dispatch && !is_captured(stream))
     fatal("{}: the call before was a dispatch; call a plan or a combine between them",
           team.routine());
   if (tokens_ > 0) {
@@ -266,7 +279,7 @@ void Moe::dispatch(Team& team, const void* tokens, const float* scales, hipStrea
       team, [&] { return device::launch_moe_dispatch(view_, tokens, scales, tokens_, stream); });
   on_stream::run(team, {.kind = CollectiveKind::sync}, stream);
   on_stream::set_mark(newest_, stream);
-  last_ = Step::dispatch;
+  note(Step::dispatch, stream);
 }
 
 void Moe::combine(Team& team, const void* results, const float* weights, void* out,
@@ -288,8 +301,11 @@ void Moe::combine(Team& team, const void* results, const float* weights, void* o
     return device::launch_moe_combine(view_, results, weights, out, tokens_, stream);
   });
   on_stream::set_mark(newest_, stream);
-  last_ = Step::combine;
+  note(Step::combine, stream);
 }
+
+// A captured step runs later. All that is known then is that there is a plan.
+void Moe::note(Step step, hipStream_t stream) { last_ = is_captured(stream) ? Step::plan : step; }
 
 std::size_t Moe::choices_of(int tokens) const {
   return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(view_.shape.top_k);

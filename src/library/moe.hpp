@@ -37,6 +37,7 @@ class Moe {
 
   std::size_t choices_of(int tokens) const;
   void require_plan(const Team& team) const;
+  void note(Step step, hipStream_t stream);
 
   shmemx_moe_view_t view_{};
   std::byte* block_ = nullptr;

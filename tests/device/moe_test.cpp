@@ -76,8 +76,8 @@ __global__ void round_by_block(Kind kind, shmemx_moe_view_t moe, Inputs inputs, 
   moe::combine<E>(moe, moe.results, inputs.weights, out, moe::alone());
 }
 template <typename E>
-__global__ void round_by_grid(Kind kind, shmemx_moe_view_t moe, Inputs inputs, int tokens,
-                              void* out) {
+MESHMEM_DEVICE void do_round(Kind kind, const shmemx_moe_view_t& moe, const Inputs& inputs,
+                             int tokens, void* out) {
   moe::count(moe, inputs.indices, tokens, moe::of_grid());
   shmemx_team_sync_grid(moe.team);
   if (blockIdx.x == 0) {
@@ -91,6 +91,14 @@ __global__ void round_by_grid(Kind kind, shmemx_moe_view_t moe, Inputs inputs, i
               static_cast<int>(gridDim.x * blockDim.x));
   shmemx_team_sync_grid(moe.team);
   moe::combine<E>(moe, moe.results, inputs.weights, out, moe::of_grid());
+}
+template <typename E>
+__global__ void rounds_by_grid(Kind kind, shmemx_moe_view_t moe, Inputs inputs, int tokens,
+                               void* out) {
+  for (const int now : {tokens / 2, 0, tokens}) {
+    do_round<E>(kind, moe, inputs, now, out);
+    shmemx_team_sync_grid(moe.team);
+  }
 }
 
 // Memory of hipMalloc that begins `shift` bytes behind an even address.
@@ -465,7 +473,7 @@ void check_kernels(Types types) {
       launch_on(stream, round_by_block<E>, 1, kThreads, layer.kind(), layer.view(), layer.inputs(),
                 tokens, layer.out());
     else
-      launch_grid_on(stream, round_by_grid<E>, dim3(kBlocks), kThreads, layer.kind(), layer.view(),
+      launch_grid_on(stream, rounds_by_grid<E>, dim3(kBlocks), kThreads, layer.kind(), layer.view(),
                      layer.inputs(), tokens, layer.out());
     stream.synchronize();
     layer.expect_sums(round);
@@ -491,9 +499,9 @@ TEST(Moe, BadIndicesAreToldAndGoNowhere) {
   layer.expect_sums(1);
 }
 
-bool is_refused(shmemx_moe_shape_t shape) {
+bool is_refused(shmemx_moe_shape_t shape, shmem_team_t team = SHMEM_TEAM_WORLD) {
   shmemx_moe_t moe = nullptr;
-  const bool refused = shmemx_moe_create(SHMEM_TEAM_WORLD, &shape, &moe) != 0;
+  const bool refused = shmemx_moe_create(team, &shape, &moe) != 0;
   EXPECT_EQ(refused, moe == nullptr);
   if (moe) shmemx_moe_destroy(moe);
   return refused;
@@ -516,6 +524,14 @@ TEST(Moe, BadShapesAreRefusedOnAllPes) {
   EXPECT_TRUE(is_refused(with([](auto& shape) { shape.capacity = -1; })));
   const bool differs = is_refused(with([](auto& shape) { shape.hidden = 16; }));
   EXPECT_EQ(differs, n_pes() > 1);
+  EXPECT_TRUE(is_refused(with([](auto& shape) { shape.experts = 4097; })));
+  shmemx_moe_shape_t many = good;
+  many.capacity = 1;
+  many.max_tokens = 1 << 29;
+  EXPECT_TRUE(is_refused(many));
+  const bool is_last = my_pe() == n_pes() - 1;
+  const bool is_partial = is_refused(good, is_last ? SHMEM_TEAM_INVALID : SHMEM_TEAM_WORLD);
+  EXPECT_EQ(is_partial, n_pes() > 1);
   shmemx_moe_shape_t large = good;
   large.max_tokens = 1 << 20;
   large.hidden = 1 << 20;
