@@ -170,8 +170,10 @@ void RunningJob::take_signal(int signal) {
     return;
   }
   if (only_asks(signal)) {
-    return output_.print_own_line("{}\n  (SIGQUIT again within {} s ends the job)",
-                                  status_file_.table(), kAskingAgain.count());
+    output_.print_own_line("{}\n  (SIGQUIT again within {} s ends the job)", status_file_.table(),
+                           kAskingAgain.count());
+    asked_at_ = Clock::now();  // making the table may take as long
+    return;
   }
   if (++interrupts_ > 1) {
     signal_all(SIGKILL);
@@ -187,10 +189,7 @@ void RunningJob::take_signal(int signal) {
 // A first SIGQUIT asks where the PEs are; a second soon after it ends the job, as other signals do.
 bool RunningJob::only_asks(int signal) {
   if (signal != SIGQUIT || interrupts_ > 0) return false;
-  const Clock::time_point now = Clock::now();
-  const bool is_second = asked_at_ && now - *asked_at_ < kAskingAgain;
-  asked_at_ = now;
-  return !is_second;
+  return !asked_at_ || Clock::now() - *asked_at_ >= kAskingAgain;
 }
 
 void RunningJob::signal_all(int signal) {

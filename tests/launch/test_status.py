@@ -112,6 +112,15 @@ class Status(launching.LaunchTest):
         self.assertEqual(result.status, 128 + signal.SIGQUIT, result)
         self.assert_nothing_left()
 
+    def test_a_second_quit_ends_a_job_whose_pes_cannot_say_where_they_are(self):
+        process = self.start_waiting(2, "start", 1, preexec_fn=leave_no_core)
+        time.sleep(0.5)
+        self.ask(process)
+        process.send_signal(signal.SIGQUIT)
+        result = self.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGQUIT, result)
+        self.assert_nothing_left()
+
     def test_a_quit_much_later_asks_again(self):
         process = self.start_waiting(2, "barrier", 0)
         self.ask(process)

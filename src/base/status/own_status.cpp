@@ -83,9 +83,10 @@ StatusBoard map_board(int file) {
 
 // Waits while another PE prints the table. To return earlier could end the job in the middle of it.
 void await_table(const std::atomic<std::uint32_t>& printed) {
-  constexpr int kMostNaps = 1200;
+  constexpr std::uint64_t kLongestNs = 12'000'000'000;
   constexpr timespec kNap{0, 10'000'000};
-  for (int i = 0; i < kMostNaps && printed.load(std::memory_order_acquire) < 2; ++i)
+  const std::uint64_t until_ns = monotonic_ns() + kLongestNs;
+  while (printed.load(std::memory_order_acquire) < 2 && monotonic_ns() < until_ns)
     nanosleep(&kNap, nullptr);
 }
 
@@ -271,15 +272,33 @@ ShownWait::ShownWait(std::uint64_t since_ns, bool of_kernel)
 }
 
 ShownWait::~ShownWait() {
+  end_look_up();
   if (pe_ != nullptr) pe_->give_row_back(row_);
 }
 
 void ShownWait::say(std::string_view what, std::string_view caller) {
   if (row_ != nullptr) row_->write(since_ns_, what, caller);
+  end_look_up();
 }
 
 bool ShownWait::should_name_caller() const {
-  return row_ != nullptr && board.job().callers_are_wanted.load(std::memory_order_relaxed);
+  if (row_ == nullptr) return false;
+  const std::uint64_t until_ns =
+      board.job().callers_wanted_until_ns.load(std::memory_order_relaxed);
+  return until_ns != 0 && monotonic_ns() < until_ns;
+}
+
+void ShownWait::begin_look_up() {
+  if (pe_ == nullptr || looks_up_) return;
+  looks_up_ = true;
+  pe_->looking_up.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ShownWait::end_look_up() {
+  if (!looks_up_) return;
+  looks_up_ = false;
+  // Release: whoever finds nobody looking finds the row with the caller.
+  pe_->looking_up.fetch_sub(1, std::memory_order_release);
 }
 
 void print_status_table() {

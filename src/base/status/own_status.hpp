@@ -51,11 +51,16 @@ class ShownWait {
   void say(std::string_view what, std::string_view caller = "");
   // A table is being made, which names where the program has called.
   bool should_name_caller() const;
+  // The next say() has the caller: whoever makes a table waits for it.
+  void begin_look_up();
 
  private:
+  void end_look_up();
+
   PeStatus* pe_;
   WaitRow* row_ = nullptr;
   std::uint64_t since_ns_;
+  bool looks_up_ = false;
 };
 
 // Prints the table of all PEs on standard error. Only the first PE of the job that calls it prints;

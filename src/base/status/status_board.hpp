@@ -71,6 +71,7 @@ struct alignas(kStatusPage) PeStatus {
   std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
   std::atomic<std::uint32_t> blocker;     // 1 + the PE that has to release a lock first; 0: none
+  std::atomic<std::uint32_t> looking_up;  // waits that look up where the program has called
   alignas(256) std::array<WaitRow, kRowsOfPe> rows;
 
   // A free row that is the caller's from now on; nullptr: there is none, which is counted.
@@ -84,8 +85,9 @@ struct alignas(kStatusPage) JobStatus {
   std::atomic<std::uint64_t> magic;                            // stored last
   std::atomic<std::uint32_t> n_pes;
   std::atomic<std::uint32_t> tables_printed;  // 1: a PE prints the table, 2: it is done
-  std::atomic<bool> callers_are_wanted;       // waits look up where the program has called
   std::atomic<std::uint64_t> started_ns;
+  // Until then waits look up where the program has called, since a table is being made.
+  std::atomic<std::uint64_t> callers_wanted_until_ns;
   SharedText<256> program;
   SharedText<256> job_name;  // PMIX_NAMESPACE; empty without oshrun
 };

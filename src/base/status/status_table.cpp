@@ -132,35 +132,32 @@ std::string line_text(const Line& line, std::uint64_t now_ns) {
                      line.text, count);
 }
 
-// Waits of the host; those of kernels name the kernel.
-struct CallersSeen {
-  int known = 0;
-  int missing = 0;
-};
-CallersSeen look_for_callers(const StatusBoard& board, std::uint64_t begun_before_ns) {
-  CallersSeen callers;
+// True if a wait of the host that began before has no caller. Waits of kernels name the kernel.
+bool lacks_caller(const PeStatus& pe, std::uint64_t begun_before_ns) {
   WaitSeen seen;
-  for (int number = 0; number < board.n_pes(); ++number) {
-    for (int i = 0; i < kRowsOfPe - kRowsOfKernels; ++i) {
-      if (!read_row(board.pe(number).rows[static_cast<std::size_t>(i)], seen)) continue;
-      if (!seen.caller.empty()) ++callers.known;
-      if (seen.caller.empty() && seen.since_ns < begun_before_ns) ++callers.missing;
-    }
-  }
-  return callers;
+  return std::any_of(pe.rows.begin(), pe.rows.end(), [&](const WaitRow& row) {
+    return read_row(row, seen) && seen.caller.empty() && seen.since_ns < begun_before_ns &&
+           seen.what.starts_with("waits for ");
+  });
 }
 
+// Waits of the library's own threads never name a caller, nor do those of stopped PEs. So this ends
+// when nobody looks any more.
 void await_callers(const StatusBoard& board) {
-  constexpr int kMostNaps = 1000, kMostNapsWithoutAnswer = 200;
+  constexpr std::uint64_t kBeginsToLookNs = 500'000'000, kLongestNs = 10'000'000'000;
   constexpr timespec kNap{0, 10'000'000};
   const std::uint64_t asked_ns = monotonic_ns();
-  board.job().callers_are_wanted.store(true, std::memory_order_relaxed);
-  int known = 0, last_answer = 0;
-  for (int nap = 0; nap < kMostNaps; ++nap) {
-    const CallersSeen callers = look_for_callers(board, asked_ns);
-    if (callers.known > known) last_answer = nap;
-    known = std::max(known, callers.known);
-    if (callers.missing == 0 || nap - last_answer > kMostNapsWithoutAnswer) return;
+  board.job().callers_wanted_until_ns.store(asked_ns + kLongestNs, std::memory_order_relaxed);
+  for (std::uint64_t now_ns = asked_ns; now_ns < asked_ns + kLongestNs; now_ns = monotonic_ns()) {
+    bool one_looks = now_ns < asked_ns + kBeginsToLookNs, one_is_missing = false;
+    for (int number = 0; number < board.n_pes(); ++number) {
+      const PeStatus& pe = board.pe(number);
+      if (pe.ended.load(std::memory_order_relaxed) != 0) continue;
+      // Acquire: before the row. If nobody looks, the rows have the callers.
+      if (pe.looking_up.load(std::memory_order_acquire) != 0) one_looks = true;
+      if (lacks_caller(pe, asked_ns)) one_is_missing = true;
+    }
+    if (!one_looks || !one_is_missing) return;
     nanosleep(&kNap, nullptr);
   }
 }

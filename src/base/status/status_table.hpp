@@ -20,7 +20,7 @@ std::string status_table(const StatusBoard& board, std::uint64_t now_ns);
 // The table of this moment, after all waits have been asked where the program has called. They
 // mostly answer within a tenth of a second. The first look-up in a process reads the program's
 // debug information, so PEs that share a core need that time for each. Takes at most ten seconds,
-// and two seconds after the last answer.
+// and half a second if no PE looks.
 std::string status_table_with_callers(const StatusBoard& board);
 
 // "0..3,7", or with many gaps "0,2,4,6,8,10,12,14,... (40 PEs)"; the numbers ascend.

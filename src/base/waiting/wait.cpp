@@ -126,8 +126,10 @@ void Backoff::look_around() {
   if (!shown_) shown_.emplace(static_cast<std::uint64_t>(since.count()));
   note_whether_alone();
   if (Clock::now() - start_ > kMayBeDeadlock) deadlock_ = text_of_deadlock();
-  if (!caller_ && (is_late_ || !deadlock_.empty() || shown_->should_name_caller()))
+  if (!caller_ && (is_late_ || !deadlock_.empty() || shown_->should_name_caller())) {
+    shown_->begin_look_up();
     caller_ = program_call_text();
+  }
 }
 
 void Backoff::say(const std::string& what) {

@@ -7,7 +7,7 @@ ORDERS = {
     "src/base/hooks/ledger.hpp": 11,
     "src/base/machine/copy_bytes.hpp": 1,
     "src/base/status/slow_ways.cpp": 1,
-    "src/base/status/status_table.cpp": 8,
+    "src/base/status/status_table.cpp": 10,
     "src/base/waiting/wait.cpp": 1,
     "src/base/waiting/wait.hpp": 1,
     "src/collectives/policy/reduce_policy.cpp": 3,
@@ -36,7 +36,7 @@ ORDERS = {
     "src/proxy/ring_reader.hpp": 3,
     # They publish a pointer or a state in the same way as a protocol here (own_pe, the team's).
     "src/base/hooks/own_work.hpp": 1,
-    "src/base/status/own_status.cpp": 11,
+    "src/base/status/own_status.cpp": 13,
     "src/base/status/status_board.cpp": 3,
     "src/base/waiting/schedule_fuzzing.cpp": 3,
     "src/core/devices.cpp": 2,
