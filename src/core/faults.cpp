@@ -78,7 +78,8 @@ std::uintptr_t stack_pointer(const void* context) {
 #endif
 }
 
-// Returns how far the address is from the heap of a PE; "" if it is not close to one.
+// Returns how far behind a heap the address is; "" if it is not close. Before a heap, and behind
+// all but the machine's last one, there is other memory of the library. Its use causes no fault.
 std::string text_of_near_heap(std::uintptr_t at) {
   constexpr std::uintptr_t kNear = 16 << 20;
   const Segment& heap = address_map.heap;
@@ -88,8 +89,6 @@ std::string text_of_near_heap(std::uintptr_t at) {
     if (at - begin - heap.bytes < kNear)
       return fmt::format("{} bytes behind the symmetric heap of PE {}", at - begin - heap.bytes,
                          pe);
-    if (begin - at <= kNear)
-      return fmt::format("{} bytes before the symmetric heap of PE {}", begin - at, pe);
   }
   return "";
 }
@@ -108,9 +107,10 @@ std::string text_of_address(const siginfo_t& about, const void* context) {
         return fmt::format("symmetric memory of PE {}{}", pe,
                            about.si_signo == SIGBUS ? ", for which the machine has no memory" : "");
   if (auto failed = failed_allocation_at(address)) return *failed;
-  if (std::string text = text_of_near_heap(at); !text.empty()) return text;
-  return about.si_code == SEGV_MAPERR ? "the program has no such memory"
-                                      : "memory that may not be accessed in this way";
+  if (about.si_signo != SIGSEGV || about.si_code != SEGV_MAPERR)
+    return "memory that may not be accessed in this way";
+  const std::string near = text_of_near_heap(at);
+  return near.empty() ? "the program has no such memory" : near;
 }
 
 // If a number cannot be an address, the processor does not report it (SI_KERNEL).

@@ -42,10 +42,12 @@ Access make_access(const Place& place, const What& what) {
   return mine;
 }
 
-// True if this strand sets the word to a value that it has set there before, and has learned
-// nothing since. So it does not know whether another PE has seen that value.
+// True if this strand sets another PE's word to a value that it has set there before, and has
+// learned nothing since. So it does not know whether another PE has seen that value. In words of
+// its own PE, plain stores may have changed the value in between.
 bool sets_again(int pe, const Range& range, const What& what) {
   if (!what.writes || range.bytes > Cell::kBytes || checker.job.polls) return false;
+  if (pe == checker.job.pe) return false;
   const std::size_t hash = range.offset / Cell::kBytes + static_cast<std::size_t>(pe) * 31;
   SetWord& last = checker.set_words[hash % checker.set_words.size()];
   if (!what.value) {
