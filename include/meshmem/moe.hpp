@@ -230,6 +230,14 @@ struct Term {
   float weight;
 };
 constexpr int kTermsTogether = 4;  // whose loads overlap
+static_assert(SHMEMX_MOE_MOST_CHOICES % kTermsTogether == 0, "whole batches");
+
+// The terms of the token that a block adds up. One array serves all types: on processors it is
+// thread-local memory of the library, and a program that loads the library has little of that.
+MESHMEM_DEVICE Term* terms_of_block() {
+  __shared__ Term terms[SHMEMX_MOE_MOST_CHOICES];
+  return terms;
+}
 
 // out[i] = the sum of weight * row[i] in the order of the terms, by fused multiply-adds in float,
 // rounded once. Elements travel in pieces.
@@ -280,8 +288,7 @@ template <typename E>
 MESHMEM_DEVICE void combine(const View& moe, const void* results, const float* weights, void* out,
                             Part part) {
   constexpr std::size_t kGrain = 16;
-  __shared__ Term terms[SHMEMX_MOE_MOST_CHOICES];
-  static_assert(SHMEMX_MOE_MOST_CHOICES % kTermsTogether == 0, "whole batches");
+  Term* const terms = terms_of_block();
   const int tokens = *moe.tokens, top_k = moe.shape.top_k;
   if (moe.stage && part.blocks > moe.stage_blocks) part.blocks = moe.stage_blocks;
   if (tokens == 0 || part.block >= part.blocks) return;

@@ -19,7 +19,7 @@
 #define SHMEMX_MOE_FP8 4
 #define SHMEMX_MOE_SCALED_ELEMENTS 128
 /* Most choices of a token. */
-#define SHMEMX_MOE_MOST_CHOICES 32
+#define SHMEMX_MOE_MOST_CHOICES 16
 
 /* Bits of the status. BAD_INDEX: an index was neither -1 nor the number of an expert. */
 #define SHMEMX_MOE_BAD_INDEX 1
