@@ -302,7 +302,7 @@ TEST(Moe, ShapesOfAllKindsAreRight) {
     };
     const Types types = kTypes[static_cast<size_t>(seed) % 5];
     const shmemx_moe_shape_t shape = shape_of(
-        types, choose(0, {2, 8, 24, 129, 256}), choose(1, {1, 2, 3, 5, 8, 32}), choose(2, experts),
+        types, choose(0, {2, 8, 24, 129, 256}), choose(1, {1, 2, 3, 5, 8, 16}), choose(2, experts),
         choose(3, {1, 2, 13, 40}), choose(4, {0, 0, 1, 7, 64}), choose(5, {0, 1, 2}));
     const auto routing = static_cast<Routing>(choose(6, {0, 0, 0, 0, 1, 2}));
     Layer layer(SHMEM_TEAM_WORLD, {shape, routing, false, seed},
