@@ -162,6 +162,7 @@ void DeviceMemory::open(hipStream_t stream, std::size_t heap_bytes) {
   }
   verify(stream);
   find_host_stores(stream);
+  bus_ids_ = std::vector<std::string>();  // a PE keeps little memory for each other PE
   debug("device {} ({}, {}), {} MiB of {} device heap{}", device_, name_of_device(device_),
         mine().bus_id, data_.bytes >> 20, uncached_ ? "uncached" : "fine-grained",
         all_reach_all_ ? "" : "; some devices cannot reach each other");
@@ -268,6 +269,7 @@ static std::vector<std::string> find_bus_ids() {
   int count = 0;
   (void)hipGetDeviceCount(&count);
   std::vector<std::string> bus_ids;
+  bus_ids.reserve(static_cast<std::size_t>(count));
   for (int device = 0; device < count; ++device) {
     char id[sizeof DeviceOffer::bus_id] = "";
     const bool has_id = succeeds(hipDeviceGetPCIBusId(id, sizeof id, device));

@@ -134,7 +134,7 @@ class DeviceMemory {
   bool all_reach_all_ = false;
   bool pes_share_devices_ = false;
   std::size_t heap_bytes_ = 0;
-  std::vector<std::string> bus_ids_;   // of this process's devices; empty until they are needed
+  std::vector<std::string> bus_ids_;   // of this process's devices, while it opens
   std::vector<DeviceRoute> route_of_;  // by index
   Slab data_;
   Slab sync_;
