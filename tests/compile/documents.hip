@@ -7,8 +7,8 @@
 
 //// docs/experts.md: moe::plan
 #include <hip/hip_runtime.h>
-#include <meshmem/moe.hpp>
 
+#include <meshmem/moe.hpp>
 #include <vector>
 
 namespace moe = meshmem::moe;
