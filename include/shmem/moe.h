@@ -75,7 +75,7 @@ typedef struct {
   shmemx_moe_choice_t* choices;
   shmemx_moe_expert_t* placed;
   int *my_counts, *all_counts; /* [experts], and the same of all PEs */
-  void* stage;                 /* rows from far PEs, top_k for each block; null if there are none */
+  void* stage;                 /* rows from far PEs, top_k for each block; null if no PE is far */
   size_t stage_bytes;          /* of a row there */
   int stage_blocks;
 } shmemx_moe_view_t;
