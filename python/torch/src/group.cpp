@@ -11,15 +11,25 @@
 #include <utility>
 
 namespace meshmem::pytorch {
+namespace {
 
-Group::Group(int rank, std::vector<int> members, std::string group_name, bool has_gpus)
-    : name(std::move(group_name)), me(rank), pes(std::move(members)) {
-  if (n() == shmem_n_pes()) memory().open(has_gpus);
+// Returns the members. The first group, of all PEs, opens the memory.
+std::vector<int> with_memory(std::vector<int> members, bool has_gpus) {
+  if (static_cast<int>(members.size()) == shmem_n_pes()) memory().open(has_gpus);
   TORCH_CHECK_VALUE(memory().host.is_open(),
                     "ranks: the first group of meshmem must have all ranks");
-  TORCH_CHECK(!shmemx_team_of_pes(pes.data(), n(), &team),
-              "meshmem: there are too many teams for another process group");
-  part = memory().host.take(team, memory().words);
+  return members;
+}
+
+}  // namespace
+
+Group::Group(int rank, std::vector<int> members, std::string group_name, bool has_gpus)
+    : name(std::move(group_name)),
+      me(rank),
+      pes(with_memory(std::move(members), has_gpus)),
+      own_team(pes),
+      team(own_team.get()) {
+  part = memory().host.take(team);
   TORCH_CHECK(part != Stages::kNone,
               "meshmem: there are too many process groups at a time; destroy some, or set a larger "
               "SHMEM_SYMMETRIC_SIZE");
@@ -27,7 +37,7 @@ Group::Group(int rank, std::vector<int> members, std::string group_name, bool ha
   std::memset(stage, 0, sizeof(Control));
   std::memset(message_area(), 0, std::min(message_bytes(), pes.size() * std::size_t{64}));
   if (memory().device.is_open()) {
-    device_part = memory().device.take(team, memory().words);
+    device_part = memory().device.take(team);
   }
   if (device_part != Stages::kNone) {
     device_stage = memory().device.part(device_part);
@@ -39,8 +49,6 @@ Group::Group(int rank, std::vector<int> members, std::string group_name, bool ha
   shmem_team_sync(team);  // all have cleared their words
 }
 
-// The team stays until the job ends: PEs drop groups at times of their own, and its end is
-// collective.
 Group::~Group() {
   if (part != Stages::kNone) memory().host.give_back(part);
   if (device_part != Stages::kNone) memory().device.give_back(device_part);

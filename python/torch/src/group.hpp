@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "group_team.hpp"
 #include "stage.hpp"
 
 namespace meshmem::pytorch {
@@ -67,7 +68,8 @@ struct Group {
   std::string name;
   int me;
   std::vector<int> pes;
-  shmem_team_t team = SHMEM_TEAM_INVALID;
+  GroupTeam own_team;
+  shmem_team_t team;  // own_team's
   int part = Stages::kNone, device_part = Stages::kNone;
   char* stage = nullptr;
   char* device_stage = nullptr;  // null without GPUs, and where all parts are taken

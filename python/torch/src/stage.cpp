@@ -19,8 +19,6 @@ constexpr int kHostParts = 64, kDeviceParts = 16;
 // still read them.
 constexpr std::size_t kResting = 8;
 
-std::mutex takes;  // of the words for agreements
-
 }  // namespace
 
 void Stages::open(std::size_t part_bytes, int count, long hints) {
@@ -40,13 +38,12 @@ std::uint64_t Stages::free_parts(bool also_resting) {
   return parts;
 }
 
-int Stages::take(shmem_team_t team, std::uint64_t* words) {
-  const std::lock_guard taking(takes);
+int Stages::take(shmem_team_t team) {
+  const std::lock_guard agreeing(memory().agreeing);
   for (const bool is_last_try : {false, true}) {
-    words[0] = free_parts(is_last_try);
-    shmem_uint64_and_reduce(team, &words[1], &words[0], 1);
-    if (words[1] == 0) continue;
-    const int part = std::countr_zero(words[1]);
+    const std::uint64_t free = memory().agree(team, free_parts(is_last_try));
+    if (free == 0) continue;
+    const int part = std::countr_zero(free);
     const std::lock_guard lock(mutex_);
     free_.erase(std::find(free_.begin(), free_.end(), part));
     return part;
@@ -60,13 +57,19 @@ void Stages::give_back(int part) {
 }
 
 void Memory::open(bool has_gpus) {
-  if (words) return;
-  words = static_cast<std::uint64_t*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_HOST));
+  if (words_) return;
+  words_ = static_cast<std::uint64_t*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_HOST));
   host.open(kHostPart, kHostParts, SHMEMX_MALLOC_HOST);
   if (has_gpus) device.open(kDevicePart, kDeviceParts, SHMEMX_MALLOC_DEVICE);
-  TORCH_CHECK(words && host.is_open(),
+  TORCH_CHECK(words_ && host.is_open(),
               "meshmem: the symmetric heap is too small for PyTorch; set SHMEM_SYMMETRIC_SIZE to "
               "32m or more");
+}
+
+std::uint64_t Memory::agree(shmem_team_t team, std::uint64_t mine) {
+  words_[0] = mine;
+  shmem_uint64_and_reduce(team, &words_[1], &words_[0], 1);
+  return words_[1];
 }
 
 Memory& memory() {

@@ -20,10 +20,9 @@ class Stages {
   // Collective over all PEs. Allocates `count` parts (at most 64), or fewer if the heap is small.
   void open(std::size_t part_bytes, int count, long hints);
   bool is_open() const { return memory_ != nullptr; }
-  // Collective over the team. kNone: the members have no free part in common. `words` are two
-  // symmetric words for the agreement.
+  // Collective over the team. kNone: the members have no free part in common.
   static constexpr int kNone = -1;
-  int take(shmem_team_t team, std::uint64_t* words);
+  int take(shmem_team_t team);
   void give_back(int part);  // not collective
   char* part(int number) const { return memory_ + static_cast<std::size_t>(number) * part_bytes_; }
   std::size_t part_bytes() const { return part_bytes_; }
@@ -38,12 +37,18 @@ class Stages {
 };
 
 struct Memory {
-  std::uint64_t* words = nullptr;  // for agreements
   Stages host;
   Stages device;  // not open without GPUs
 
   // Collective over all PEs; only the first call does something.
   void open(bool has_gpus);
+  // Collective over the team. Returns the bits that all members have in `mine`. The caller holds
+  // `agreeing` until it has done what they agree on.
+  std::uint64_t agree(shmem_team_t team, std::uint64_t mine);
+  std::mutex agreeing;
+
+ private:
+  std::uint64_t* words_ = nullptr;  // symmetric: a source and a result
 };
 Memory& memory();
 
