@@ -136,6 +136,7 @@ void Output::read_from(Stream& stream) {
     // The PE learns it as it would without oshrun: its next write fails.
     stream.fd.reset();
     stream.text.clear();
+    stream.complete = 0;
     return;
   }
   if (may_print(stream)) print_lines(stream);
@@ -216,11 +217,13 @@ void Output::print_waiting(const Sink& sink) {
 }
 
 // When the stream's text must be printed at the latest, even in the middle of another PE's line, or
-// without its own line's end.
+// without its own line's end. A part of a very long line counts as lines do, since its PE may wait
+// until it is read.
 Clock::time_point Output::due_time(const Stream& stream) const {
   if (stream.text.empty()) return Clock::time_point::max();
   if (!may_print(stream)) {
-    if (stream.complete == 0) return Clock::time_point::max();
+    const bool holds_lines = stream.complete > 0 || stream.text.size() > kLongLine;
+    if (!holds_lines) return Clock::time_point::max();
     return stream.since +
            (stream.sink->is_terminal() ? kTerminalPatience : Clock::duration(kPatience));
   }

@@ -64,13 +64,13 @@ int RunningJob::run(const Environment& base,
     timeout_at_ = now + std::chrono::duration_cast<Clock::duration>(*options_.timeout);
   }
   for (; !is_over(now); now = Clock::now()) {
-    wait_for_news(now);
+    wait_for_news(poll_timeout(now));
     output_.print_due(Clock::now());
     report_lost_output();
     act_on_deadlines(Clock::now());
   }
   output_.close_streams();
-  while (output_.has_pending()) wait_for_news(Clock::now());
+  while (output_.has_pending()) wait_for_news(-1);  // for a slow reader, or a signal
   report_lost_output();
   if (const auto trace = base.find("MESHMEM_TRACE"); trace != base.end())
     report_lost_trace(trace->second);
@@ -118,7 +118,7 @@ bool RunningJob::is_over(Clock::time_point now) const {
   return !awaits_output || now >= last_end_ + kLastOutputDelay;
 }
 
-void RunningJob::wait_for_news(Clock::time_point now) {
+void RunningJob::wait_for_news(int timeout_ms) {
   enum { kSignals, kMail, kStartErrors, kInput, kInputOfPe, kOut, kErr, kFirstStream };
   std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0},
                              {events_.fd(), POLLIN, 0},
@@ -130,7 +130,7 @@ void RunningJob::wait_for_news(Clock::time_point now) {
   for (Stream& stream : output_.streams()) {
     fds.push_back({output_.wants_input(stream) ? stream.fd.get() : -1, POLLIN, 0});
   }
-  ::poll(fds.data(), fds.size(), poll_timeout(now));
+  ::poll(fds.data(), fds.size(), timeout_ms);
   for (std::size_t i = kFirstStream; i < fds.size(); ++i) {
     if (fds[i].revents != 0) output_.read_from(output_.streams()[i - kFirstStream]);
   }
@@ -315,7 +315,7 @@ bool RunningJob::awaits_word_of_leavers() const {
 
 void RunningJob::act_on_deadlines(Clock::time_point now) {
   judge_silent_leavers(now);
-  if (timeout_at_ && now >= *timeout_at_ && !status_) {
+  if (timeout_at_ && now >= *timeout_at_ && !status_ && running_ > 0) {
     output_.print_own_line("the job ran longer than --timeout {:g} s; ending its {}",
                            options_.timeout->count(), name_pes(running_));
     end_with(kStatusOfTimeout);

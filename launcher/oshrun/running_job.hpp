@@ -45,7 +45,7 @@ class RunningJob {
   void start_pe(int pe, const Environment& base, const std::vector<std::string>& variables,
                 int nowhere_fd);
   bool is_over(Clock::time_point now) const;
-  void wait_for_news(Clock::time_point now);
+  void wait_for_news(int timeout_ms);  // of poll(2)
   int poll_timeout(Clock::time_point now) const;
   void take_signals();
   void take_signal(int signal);

@@ -3,6 +3,7 @@
 """Every option of oshrun, right and wrong."""
 import os
 import re
+import time
 
 import launching
 
@@ -108,6 +109,12 @@ class Options(launching.LaunchTest):
 
     def test_timeout_leaves_a_shorter_job_alone(self):
         self.assertEqual(self.oshrun("-n", 2, "--timeout", 20, "true").status, 0)
+
+    def test_timeout_is_for_pes_and_not_for_their_last_output(self):
+        script = "setsid sleep 2 & sleep 0.9"  # which holds the PE's stdout open
+        result = self.oshrun("-n", 1, "--timeout", 1, "sh", "-c", script)
+        time.sleep(1.5)  # until it has ended
+        self.assertEqual((result.status, result.err), (0, ""), result)
 
     def test_version_and_help(self):
         result = self.oshrun("--version")

@@ -165,6 +165,41 @@ class Output(launching.LaunchTest):
         process.terminate()
         self.finish(process)
 
+    def test_a_very_long_line_does_not_wait_for_an_unfinished_one(self):
+        code = ("import os, sys, time\n"
+                "if os.environ['PMIX_RANK'] == '0':\n"
+                "    os.write(1, b'running ')\n"
+                "    while not os.path.exists(sys.argv[1]): time.sleep(0.05)\n"
+                "else:\n"
+                "    time.sleep(0.5)\n"
+                "    for i in range(20): os.write(1, b'y' * (1 << 20))\n"
+                "    open(sys.argv[1], 'w').close()\n")
+        process = self.python(2, code, os.path.join(self.folder, "written"))
+        received = process.communicate(timeout=60)[0]
+        self.assertTrue(received == b"running \n" + b"y" * (20 << 20), len(received))
+
+    def test_a_reader_that_leaves_between_empty_lines_ends_the_job(self):
+        process = self.start("-n", 1, "--tag-output", "sh", "-c",
+                             "echo a; while sleep 0.2; do echo; done")
+        self.assertTrue(read_until(process.stdout.fileno(), b"a\n"))
+        process.stdout.close()
+        self.assertTrue(wait_until(lambda: process.poll() is not None, 20))
+        process.stderr.close()
+
+    def test_a_slow_reader_of_the_last_output_costs_no_time(self):
+        process = self.python(1, "import os\nos.write(1, b'y' * 300000)")
+        read_until(process.stdout.fileno(), b"y")  # some of it, so that the PE can end
+        time.sleep(1)
+
+        def ticks():
+            with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+                return sum(int(word) for word in file.read().rpartition(")")[2].split()[11:13])
+
+        before = ticks()
+        time.sleep(1)
+        self.assertLess(ticks() - before, 5)
+        process.communicate(timeout=60)
+
     def test_a_reader_that_leaves_ends_the_job_quietly(self):
         process = self.start("-n", 2, "yes")
         self.assertTrue(read_until(process.stdout.fileno(), b"y\n"))

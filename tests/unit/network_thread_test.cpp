@@ -60,7 +60,8 @@ class SleepingThread : public ::testing::Test {
 
   ProgressThread thread_;
   std::atomic<Clock::time_point> taken_at_{}, polled_at_{};
-  std::atomic<bool> polls_{false}, naps_{false}, is_armed_{false};
+  std::atomic<bool> polls_{false}, naps_{false}, is_armed_{false}, can_arm_{true};
+  std::atomic<int> arms_{0};
 
  private:
   bool take_in() {
@@ -72,8 +73,9 @@ class SleepingThread : public ::testing::Test {
   }
   // The thread watches the wire from before this until it wakes up.
   bool arm() {
-    is_armed_ = true;
-    return true;
+    ++arms_;
+    is_armed_ = can_arm_.load();
+    return is_armed_;
   }
 
   int event_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -110,6 +112,17 @@ TEST_F(SleepingThread, LeavesItToOneWhoPolls) {
   polls_ = false;
   EXPECT_TRUE(comes_true([&] { return has_taken_in(); }));
   EXPECT_FALSE(naps_);
+}
+
+// As while the data of a lost peer is awaited.
+TEST_F(SleepingThread, DoesNotSpinWhileTheWireCannotBeArmed) {
+  can_arm_ = false;
+  bring();
+  ASSERT_TRUE(comes_true([&] { return has_taken_in(); }));
+  arms_ = 0;
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_LE(arms_, milliseconds(100) / kShortestNap + 2);
+  can_arm_ = true;
 }
 
 // As a PE that has been in a barrier and computes since: the first message is not to wait for a nap

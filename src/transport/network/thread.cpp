@@ -115,12 +115,16 @@ void ProgressThread::nap_while_others_poll() {
 
 // Sets sleep_ before it arms the wire, so that a thread that then takes in something finds sleep_
 // set and calls wake_soon(). Watches the wire's descriptor only while it sleeps: otherwise the
-// sender of each message would pay for notifying this epoll instance.
+// sender of each message would pay for notifying this epoll instance. Naps if the wire cannot be
+// armed twice in a row: that may last, as while a lost peer's data is awaited.
 void ProgressThread::sleep_until_event() {
   sleep_ = Sleep::until_event;
   epoll_event event{};
   watch(epoll_fd_, work_.event_fd);
-  const bool any = work_.arm() && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
+  const bool armed = work_.arm();
+  const bool any = armed && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
+  if (!armed && !was_armed_) std::this_thread::sleep_for(kShortestNap);
+  was_armed_ = armed;
   sleep_ = Sleep::none;
   epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
   std::uint64_t times = 0;

@@ -61,6 +61,7 @@ class ProgressThread {
   int stop_fd_ = -1, epoll_fd_ = -1, timer_fd_ = -1;
   std::atomic<Sleep> sleep_{Sleep::none};
   std::atomic<bool> stops_{false};
+  bool was_armed_ = true;  // the last time that the thread tried
   std::thread thread_;
 };
 
