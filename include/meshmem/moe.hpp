@@ -3,7 +3,7 @@
 // Expert parallelism inside kernels: the steps that shmemx_moe_plan_on_stream and its relatives
 // (shmemx.h) consist of, for programs that put them into kernels of their own. A row is a token on
 // its way to one of its experts.
-// Invariant: no step waits for another PE, but exchange(). All threads of a block call a step.
+// Invariant: only exchange() waits for other PEs. All threads of a block call a step.
 // count(), dispatch() and combine() are shared by any number of blocks; each block does its Part.
 #ifndef MESHMEM_MESHMEM_MOE_HPP
 #define MESHMEM_MESHMEM_MOE_HPP
@@ -26,17 +26,18 @@
 //   shmemx_team_sync_block(view.team);                    // all results are there
 //   moe::combine<float>(view, view.results, weights, sums, moe::alone());
 //
-// By several blocks: moe::of_grid() in place of alone(), shmemx_team_sync_grid, and for the plan
-// count() by all, a meeting of the grid, exchange() and place() by one block, another meeting. The
-// grid meets again before the count() of a next round, since blocks may still combine. Blocks that
-// meet in another way call shmemx_quiet_block before, so that their rows have arrived.
+// Several blocks use moe::of_grid() and shmemx_team_sync_grid instead. For the plan all blocks call
+// count() and meet; then one block calls exchange() and place(), and all blocks meet again. They
+// also meet before the count() of a next round, since blocks may still combine. Blocks that meet
+// without shmemx_team_sync_grid call shmemx_quiet_block before, so that their rows have arrived.
 //
 // Why a PE that is ahead overwrites nothing that another still reads:
 //   all_counts  A PE's dest of an fcollect is written after that PE has entered the call.
 //   rows        A PE's rows of round r + 1 leave after its combine of round r, or its plan of round
-//               r + 1. Either waits for every PE, and those come there after their experts.
-//   results     A PE's experts of round r + 1 run after its dispatch of that round. That waits for
-//               every PE, and those come there after their combine of round r.
+//               r + 1. Both wait until every PE has come, which a PE does after its experts have
+//               read their rows.
+//   results     A PE's experts of round r + 1 run after the meeting behind its dispatch of that
+//               round. A PE comes to this meeting after its combine of round r.
 // So two dispatches need a plan or a combine between them, and results that are combined stay as
 // they are until the next plan or dispatch.
 
@@ -92,7 +93,7 @@ MESHMEM_DEVICE void check_tokens(const View& moe, int tokens) {
 MESHMEM_DEVICE void count(const View& moe, const int* indices, int tokens, Part part) {
   constexpr int kTogether = 4;  // loads that overlap
   check_tokens(moe, tokens);
-  __syncthreads();  // waves may still read the plan before, for a dispatch or a combine
+  __syncthreads();  // waves may still read the previous plan, in a dispatch or combine
   const device::Wave wave;
   const int lane = wave.rank(), lanes = wave.size();
   const Waves waves(part);

@@ -60,8 +60,8 @@ namespace meshmem {
   __builtin_unreachable();
 }
 
-// Runs the Collective that `make` returns. Inlined where the kind is known: a plain call stays in
-// registers. For any other, `make` is called again, and its call is in memory.
+// Runs the Collective that `make` returns. Inlined where the kind is known, so a plain call stays
+// in registers. check_and_run() gets a second call from `make`, since its argument is in memory.
 template <typename Make>
 [[gnu::always_inline]] inline void run(Team& team, const Make& make) {
   const Collective call = make();

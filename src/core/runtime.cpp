@@ -114,7 +114,7 @@ void Runtime::connect() {
                              return is_active() ? teams_->find(handle_of(slot)) : nullptr;
                            }});
   wait_policy.polls = environment_.spin.value_or(job_.has_more_pes_than_cores() ? 1 : kPolls);
-  wait_policy.timeout_seconds = environment_.timeout;
+  wait_policy.timeout_seconds = environment_.timeout.value_or(0);
   wait_policy.timeout_name = "MESHMEM_TIMEOUT";
 }
 
@@ -227,8 +227,8 @@ void Runtime::close() {
   heap_.close();
   device_heap().close();
   job_.meet("finalize");
-  if (job_.network().is_connected()) job_.network().stop(environment_.timeout);
-  end_use(environment_.timeout);
+  if (job_.network().is_connected()) job_.network().stop(environment_.timeout.value_or(0));
+  end_use(environment_.timeout.value_or(0));
   set_phase(PePhase::finalized);
 }
 

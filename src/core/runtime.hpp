@@ -4,7 +4,8 @@
 // shmem_finalize.
 // Invariant: the connection to the launcher, the arena and the place of the static data are made
 // once a process and stay until it ends. Heap and teams live from the init that opens the library
-// to the finalize that closes it. Called by api/.
+// to the finalize that closes it. Used by api/ and library/, and by core/, gpu/ and collectives/
+// where they need its parts.
 #ifndef MESHMEM_CORE_RUNTIME_HPP_
 #define MESHMEM_CORE_RUNTIME_HPP_
 
@@ -31,8 +32,9 @@ class Runtime {
   // Adds a user of the library. Returns nullopt, or one line that says why it cannot start (the
   // process may go on without it).
   std::optional<std::string> enter();
-  // Says by which library's names the program makes the next enter(). That library's environment
-  // variables count too, unless an earlier enter() has read the environment.
+  // Notes by which library's names the program has called the init that makes the next enter().
+  // That library's environment variables count too, unless an earlier enter() has read the
+  // environment.
   void start_under_names_of(NamesOf names) { next_names_ = names; }
   NamesOf names() const { return names_; }
   // Removes a user. The last one closes heap and teams, and meets all PEs.

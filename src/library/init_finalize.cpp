@@ -113,8 +113,7 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   if (runtime().names() != NamesOf::openshmem)
     thread_level = std::max(thread_level, SHMEM_THREAD_SERIALIZED);
   auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
-  const bool may_wait_for_ever =
-      std::getenv("MESHMEM_TIMEOUT") != nullptr && runtime().environment().timeout <= 0;
+  const bool may_wait_for_ever = runtime().environment().timeout == 0;
   set_acts_alone(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
                  !runtime().nodes().has_several() && kDevicesAreProcessors);
   return error;

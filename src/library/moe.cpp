@@ -143,7 +143,8 @@ shmemx_moe_view_t view_of(const Team& team, const shmemx_moe_shape_t& shape) {
   return view;
 }
 
-// A PE's message about its team and shape. Two members have the same slot and first PE.
+// A PE's message about its team and shape. Members of the same team have the same slot and first
+// PE.
 struct ShapeOffer {
   int slot, first_pe, members;
   bool is_good, has_devices;

@@ -127,7 +127,7 @@ TEST(Environment, HasItsDefaultsWhenNothingIsSet) {
   EXPECT_EQ(environment.copy_min_bytes, std::nullopt);
   EXPECT_FALSE(environment.deterministic);
   EXPECT_EQ(environment.check, Check::off);
-  EXPECT_EQ(environment.timeout, 0.0);
+  EXPECT_FALSE(environment.timeout.has_value());
   EXPECT_EQ(environment.start_timeout, 60.0);
   EXPECT_EQ(environment.network, NetworkKind::automatic);
   EXPECT_EQ(environment.network_device, "");

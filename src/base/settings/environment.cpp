@@ -238,8 +238,12 @@ struct heap_size : ShownAsItIs {
 using optional_heap_size = heap_size;
 struct seconds : ShownAsItIs {
   static std::string accepted() { return "seconds from 0 to 1000000000, as in 2.5"; }
-  static bool parse(std::string_view text, double& out) { return take(parse_seconds(text), out); }
+  template <typename Seconds>
+  static bool parse(std::string_view text, Seconds& out) {
+    return take(parse_seconds(text), out);
+  }
 };
+using optional_seconds = seconds;
 using optional_count = WholeNumber<unsigned>;
 using block_count = WholeNumber<unsigned, 1, kMostReduceBlocks>;
 using thread_count = WholeNumber<unsigned, 1, most_threads(ReduceRule::automatic)>;

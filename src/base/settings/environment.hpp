@@ -73,6 +73,7 @@ using heap_size = std::size_t;
 using optional_heap_size = std::optional<std::size_t>;
 using optional_size = std::optional<std::size_t>;
 using seconds = double;
+using optional_seconds = std::optional<double>;
 using optional_count = std::optional<unsigned>;
 using block_count = std::optional<unsigned>;
 using thread_count = std::optional<unsigned>;

@@ -68,8 +68,8 @@ Scripts of programs for these libraries set these libraries' variables. meshmem 
 if its own variable is not set, and only in programs that start under that library's names
 ([porting.md](porting.md#nvshmem-and-rocshmem)). `nvshmem_init` reads only NVSHMEM's,
 `rocshmem_init` only rocSHMEM's, and `shmem_init` neither. A process reads them only at its first
-start. The heap has 16 MiB more than they say, so that one block of that size fits beside small
-ones.
+start. The heap is 16 MiB larger than the variable says, so that one block of the size that it
+names fits beside small ones.
 
 )";
 

@@ -52,7 +52,7 @@ X(MESHMEM_CHECK, check, check, Check::off,
   "report two accesses to the same symmetric bytes that nothing orders, one of them a write, with "
   "both calls and their lines; the job then ends with status 1 (docs/debugging.md). races-polled: "
   "the same for programs that wait by loads of their own. 1,races: both. The same on all PEs.")
-X(MESHMEM_TIMEOUT, timeout, seconds, 0,
+X(MESHMEM_TIMEOUT, timeout, optional_seconds, std::nullopt,
   "A wait that lasts longer ends the job with a line that names what was waited for, and a table "
   "of what every PE waits for. 0: waits last for ever, even if all PEs wait for each other. "
   "Unset: waits may last for ever, but a deadlock that the library finds ends the job "
@@ -73,8 +73,9 @@ X(MESHMEM_NETWORK, network, network_kind, NetworkKind::automatic,
   "of the job can join. ucx: by UCX. auto: by UCX where there is an RDMA network, else by tcp. "
   "none: not at all; a job over several machines does not start. The same on all PEs.")
 X(MESHMEM_NETWORK_DEVICE, network_device, network_device, "",
-  "The network to use, as in eth0 or mlx5_0:1. If it is an interface, unique ids hold its "
-  "address. Unset: the interface of the default route; UCX chooses by itself.")
+  "The network to use, as in eth0 or mlx5_0:1. If it is an interface, the ids of "
+  "shmemx_get_uniqueid hold its address. Unset: the interface of the default route; UCX chooses by "
+  "itself.")
 X(MESHMEM_TCP_PORT_RANGE, tcp_port_range, port_range, {},
   "Each PE accepts meshmem's own connections on a free TCP port of this range, for firewalls. The "
   "range needs a port for each PE of a machine, and more if several jobs run there. Unset: the "
@@ -110,8 +111,8 @@ X(MESHMEM_LARGE_BAR, large_bar, boolean, true,
   "the driver allows them. It does on AMD GPUs with a large BAR: PCIe shows the processor all of "
   "their memory. 0: kernels and copies do them everywhere.")
 X(MESHMEM_CPU_DEVICES, cpu_devices, device_count, std::nullopt,
-  "How many devices a process has on the cpu target. Unset: one for each PE that the launcher has "
-  "started on this machine, or with srun on the machine that has the most, up to 64; 1 without a "
+  "How many devices a process has on the cpu target. Unset: as many as the launcher has started "
+  "PEs on this machine (with srun: on the machine with the most PEs), up to 64; 1 without a "
   "launcher.")
 
 // For tests of meshmem itself.

@@ -103,8 +103,8 @@ bool Flow::are_few_under_way() const {
   return n_sent_ - n_acknowledged_ + n_requested_ - n_answered_ < kFewUnderWay;
 }
 
-// Delays only one record of the open parcel. The next record sends both, so the first ones of many
-// leave while the program makes others.
+// Delays at most one record of the open parcel: the next record sends both. So in a series of puts
+// the first ones leave while the program still issues the others.
 bool Flow::delay_for(FollowUps& expected) {
   const auto now = outlet_.now();
   expected.note_first(now);

@@ -35,7 +35,7 @@ struct Parcel {
   std::unique_ptr<std::byte[]> room;  // the records of the body; null: `lent` is the body
   std::size_t used = 0;               // bytes of the body
   std::size_t skipped = 0;            // bytes in `room` before the body (move_record_to_head())
-  const void* lent = nullptr;         // the data of the head's record, where its sender has it
+  const void* lent = nullptr;         // the data of the head's record, in its sender's own memory
   std::atomic<std::size_t>* under_way = nullptr;  // counted down when the wire has sent the parcel
 
   const void* body() const { return room ? room.get() + skipped : lent; }

@@ -57,7 +57,7 @@ class Connection {
 
   Outgoing outgoing;
   Incoming incoming;
-  int peer = -1;          // the wire's number of the peer that is sent to on it; -1: none
+  int peer = -1;          // the wire's number of the peer to which this process sends by it
   bool was_used = false;  // dialled, used for sending, or a parcel has come
   bool has_ended = false;
   bool awaits_room = false;  // epoll watches for EPOLLOUT too
