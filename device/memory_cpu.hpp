@@ -92,11 +92,12 @@ inline void raise_to(std::uint64_t* at, std::uint64_t value) {
 
 [[noreturn]] MESHMEM_DEVICE void trap() {
 #if !MESHMEM_KERNEL_CHECKS
-  std::fputs(
-      "meshmem: a kernel called the library with a mistake; compile it with oshhip --check to be "
-      "told "
-      "which\n",
-      stderr);
+  static bool has_said = false;
+  if (!__atomic_exchange_n(&has_said, true, __ATOMIC_RELAXED))
+    std::fputs(
+        "meshmem: a kernel called the library with a mistake; compile it with oshhip --check to be "
+        "told which\n",
+        stderr);
 #endif
   std::fflush(stdout);  // the kernel's output
   std::abort();

@@ -44,6 +44,8 @@ void apply_export(Environment& environment, const std::string& text) {
     environment[name] = text.substr(equals + 1);
   } else if (const char* value = std::getenv(name.c_str())) {
     environment[name] = value;
+  } else {
+    fmt::print(stderr, "oshrun: -x {}: it is not set here; -x {}=VALUE sets it\n", name, name);
   }
 }
 

@@ -266,7 +266,7 @@ void check_options(Options& options, const CLI::App& app) {
   for (const std::string& text : options.exports)
     if (text.empty() || text[0] == '=') refuse("-x takes NAME or NAME=VALUE, not '{}'", text);
   if (options.status_of && !options.program.empty())
-    refuse("--status {} runs no program, such as {}", *options.status_of, options.program[0]);
+    refuse("--status takes one process id and no program, so not '{}'", options.program[0]);
   if (!options.status_of && options.program.empty())
     refuse("no program to run; try: oshrun -n 4 ./hello (or oshrun --help)");
 }
@@ -286,6 +286,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   CLI::App app("oshrun starts an OpenSHMEM program as several PEs.", "oshrun");
   declare_options(app, options);
   std::vector<std::string> own = take_own_words(app, argc, argv, options.program);
+  const std::string last = own.empty() ? "" : own.back();
   std::reverse(own.begin(), own.end());  // CLI11 takes words from the back
   try {
     app.parse(own);
@@ -293,7 +294,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
     app.exit(asked_for_text);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    refuse("{}; see oshrun --help", error.what());
+    const bool lacks_value =
+        dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && last.starts_with('-');
+    refuse("{}; see oshrun --help", lacks_value ? last + " needs a value" : error.what());
   }
   check_options(options, app);
   return options;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 namespace meshmem {
 namespace {
@@ -38,6 +39,14 @@ std::string name_pes(int count) { return count == 1 ? "PE" : fmt::format("{} PEs
 std::string describe(const ChildEnd& end) {
   if (end.signal == 0) return fmt::format("exited with status {}", end.status);
   return fmt::format("was killed by signal {} ({})", end.signal, ::strsignal(end.signal));
+}
+
+// Says what else the user may have meant by a program that is not there.
+std::string advice_for(const std::string& program) {
+  if (parse_number(program, 1, std::numeric_limits<int>::max()))
+    return fmt::format("; for {} PEs write -n {}", program, program);
+  const bool is_here = program.find('/') == program.npos && ::access(program.c_str(), X_OK) == 0;
+  return is_here ? fmt::format("; for the one in this folder write ./{}", program) : "";
 }
 
 }  // namespace
@@ -228,8 +237,9 @@ std::optional<int> RunningJob::find_pe(pid_t pid) const {
 void RunningJob::take_start_errors() {
   while (std::optional<ExecError> error = starter_.take_error()) {
     if (status_) continue;
-    output_.print_own_line("cannot run '{}': {}", options_.program[0], error->text);
     const bool is_absent = error->number == ENOENT || error->number == ENOTDIR;
+    output_.print_own_line("cannot run '{}': {}{}", options_.program[0], error->text,
+                           is_absent ? advice_for(options_.program[0]) : "");
     end_with(is_absent ? kStatusNotFound : kStatusNotRunnable);
   }
 }
@@ -332,7 +342,7 @@ void RunningJob::act_on_deadlines(Clock::time_point now) {
 // A PE's line about a mistake names one place in the program, but not the calls that led there.
 const char* RunningJob::hint_for(int pe) const {
   if (abort_is_chosen_ || !status_file_.is_running(pe)) return "";
-  return " (MESHMEM_ABORT=core shows its stack and leaves a core file)";
+  return " (MESHMEM_ABORT=core shows its stack)";
 }
 
 void RunningJob::report(int pe, const std::string& what, const char* hint) {

@@ -76,14 +76,25 @@ std::string fault_of_file(const std::string& path) {
   return about.st_size > kMostBytesOfTable ? "more than 1 MiB" : "";
 }
 
-std::uint64_t hash_of_shared_settings(const Environment& environment) {
-  const std::string text =
-      fmt::format("{} {} {} {} {} {} {} {}", name_of(environment.reduce_algorithm),
-                  environment.reduce_ring_min_bytes.value_or(SIZE_MAX),
-                  environment.copy_min_bytes.value_or(SIZE_MAX), environment.cpu_wide_kernels,
-                  environment.deterministic, environment.reduce_blocks.value_or(UINT_MAX),
-                  environment.device_first_epoch, static_cast<int>(environment.check));
-  return std::hash<std::string>()(text);
+// The variables of Settings::shared, in the order of their values.
+constexpr std::array kSharedNames = {"MESHMEM_REDUCE_ALGORITHM",
+                                     "MESHMEM_REDUCE_RING_MIN_BYTES",
+                                     "MESHMEM_COPY_MIN_BYTES",
+                                     "MESHMEM_CPU_WIDE_KERNELS",
+                                     "MESHMEM_DETERMINISTIC",
+                                     "MESHMEM_REDUCE_BLOCKS",
+                                     "MESHMEM_CHECK",
+                                     "MESHMEM_DEVICE_FIRST_EPOCH"};
+
+std::array<std::uint64_t, kSharedNames.size()> shared_values_of(const Environment& environment) {
+  return {std::hash<std::string>()(name_of(environment.reduce_algorithm)),
+          environment.reduce_ring_min_bytes.value_or(SIZE_MAX),
+          environment.copy_min_bytes.value_or(SIZE_MAX),
+          environment.cpu_wide_kernels,
+          environment.deterministic,
+          environment.reduce_blocks.value_or(UINT_MAX),
+          static_cast<std::uint64_t>(environment.check),
+          environment.device_first_epoch};
 }
 
 // Ends the job: the PE that differs (`is_me`) prints the line, the others wait. `difference`: the
@@ -140,12 +151,9 @@ std::optional<std::string> difference_of(const Settings& settings, const Setting
                        settings.heap_bytes, first.heap_bytes, where);
   if (settings.tuning != first.tuning)
     return fmt::format("MESHMEM_TUNING names another table here than in {}", where);
-  if (settings.shared_settings != first.shared_settings)
-    return fmt::format(
-        "MESHMEM_REDUCE_ALGORITHM, MESHMEM_REDUCE_RING_MIN_BYTES, MESHMEM_REDUCE_BLOCKS, "
-        "MESHMEM_COPY_MIN_BYTES, MESHMEM_CPU_WIDE_KERNELS, MESHMEM_DETERMINISTIC, MESHMEM_CHECK or "
-        "MESHMEM_DEVICE_FIRST_EPOCH has another value here than in {}",
-        where);
+  for (std::size_t i = 0; i < kSharedNames.size(); ++i)
+    if (settings.shared[i] != first.shared[i])
+      return fmt::format("{} has another value here than in {}", kSharedNames[i], where);
   if (settings.wire != first.wire)
     return fmt::format("MESHMEM_NETWORK is {} here but {} in {}",
                        name_of(static_cast<WireKind>(settings.wire)),
@@ -172,7 +180,7 @@ void tell_settings(DirectoryEntry& mine, const ArenaLayout& layout, const Enviro
   mine.settings = {.heap_bytes = asks ? heap_bytes(environment, 1) : layout.heap_bytes,
                    .heap_size_is_set = asks ? 1u : 0u,
                    .tuning = tuning.empty() ? 0 : std::hash<std::string>()(tuning),
-                   .shared_settings = hash_of_shared_settings(environment)};
+                   .shared = shared_values_of(environment)};
   mine.is_checked = memory_checker() != MemoryChecker::none;
 }
 

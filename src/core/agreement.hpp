@@ -2,8 +2,8 @@
 //
 // Compares the builds of the library that PEs run, since builds must agree on shared memory and
 // messages. Also compares settings whose difference would make PEs wait for each other for ever.
-// These are the heap's size, the table of MESHMEM_TUNING, the network, and the variables in
-// hash_of_shared_settings().
+// These are the heap's size, the table of MESHMEM_TUNING, the network, and the variables of
+// Settings::shared.
 // Invariant: the PE that differs says so and ends the job. No PE goes on with another build or
 // other settings than the first one. Called by start-up, before a PE relies on anything else from
 // another PE.

@@ -82,7 +82,7 @@ std::optional<std::string> Runtime::enter() {
     set_phase(PePhase::running);
     malloc_trim(0);  // start-up has freed much: a PE among many should be small
   }
-  depth_.fetch_add(1, std::memory_order_release);
+  was_nested_ = depth_.fetch_add(1, std::memory_order_release) > 0 || was_nested_;
   return std::nullopt;
 }
 
@@ -146,8 +146,11 @@ void Runtime::end_unfinished() {
   const bool is_first = !job_.memory().arena().header().reports_unfinished_exit.exchange(true);
   if (!is_first || !job_.nodes().is_near(0)) wait_for_others_to_report();
   if (is_first)
-    print_line(
-        "the program has ended without shmem_finalize; call it on every PE before main returns");
+    print_line(was_nested_
+                   ? "the program has called shmem_finalize less often than shmem_init, and each "
+                     "shmem_init needs one"
+                   : "the program has ended without shmem_finalize; call it on every PE before "
+                     "main returns");
   end_job_on_error();
 }
 

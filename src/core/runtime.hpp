@@ -92,6 +92,7 @@ class Runtime {
 
   std::mutex mutex_;
   std::atomic<int> depth_{0};
+  bool was_nested_ = false;             // the program has called an init while the library was open
   std::atomic<bool> is_ending_{false};  // the process
   Environment environment_;
   std::atomic<NamesOf> next_names_{NamesOf::openshmem};  // of the next enter()

@@ -56,8 +56,13 @@ void print_banner(const Environment& environment) {
                SHMEM_MINOR_VERSION);
   if (environment.info) fmt::print("{}", environment_help());
   std::fflush(stdout);
-  for (const std::string& name : unknown_variables(environ))
-    debug("the variable {} is not known; see SHMEM_INFO", name);
+  for (const std::string& name : unknown_variables(environ)) {
+    const std::string meant = variable_meant_by(name);
+    if (meant.empty())
+      debug("the variable {} is not known; see SHMEM_INFO", name);
+    else
+      print_line(fmt::format("the variable {} is not known; is {} meant?", name, meant));
+  }
 }
 
 // Lets the proxy hand collectives that kernels ask for to CollectivesForKernels.

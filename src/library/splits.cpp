@@ -99,6 +99,9 @@ int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_
   expect_same_call(parent, "start {}, stride {}, size {}", start, stride, size);
   sync(parent);
   const bool valid = is_valid(triplet, parent);
+  if (!valid)
+    debug("{}: start {}, stride {} and size {} do not fit the {} PEs of the parent",
+          parent.routine(), start, stride, size, parent.n);
   const std::vector<int> pes = valid ? strided_pes(parent, triplet) : std::vector<int>{};
   const auto team = try_make_team(parent, valid, pes, config);
   if (team) *made = *team;

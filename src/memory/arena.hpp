@@ -12,6 +12,7 @@
 
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -53,10 +54,10 @@ struct ArenaLayout {
 // The settings that start-up compares between PEs.
 struct Settings {
   std::uint64_t heap_bytes = 0;
-  std::uint64_t heap_size_is_set = 0;  // SHMEM_SYMMETRIC_SIZE sets heap_bytes
-  std::uint64_t tuning = 0;            // a hash of the table that MESHMEM_TUNING names
-  std::uint64_t shared_settings = 0;   // a hash of other variables that must be the same
-  std::uint64_t wire = 0;              // a WireKind
+  std::uint64_t heap_size_is_set = 0;     // SHMEM_SYMMETRIC_SIZE sets heap_bytes
+  std::uint64_t tuning = 0;               // a hash of the table that MESHMEM_TUNING names
+  std::array<std::uint64_t, 8> shared{};  // values of other variables that must be the same
+  std::uint64_t wire = 0;                 // a WireKind
 };
 
 // A PE's entry, which it fills in for the other PEs of its node.

@@ -77,6 +77,10 @@ wrappers_ask_for_files() {
     [ $status = 2 ] && [ "$(cat "$scratch/log")" = "$wrapper: no input files; try: $wrapper FILE -o PROGRAM" ] ||
       fail "$wrapper without arguments: status $status, $(cat "$scratch/log")"
   done
+  status=0
+  "$prefix/bin/oshcc" kernel.hip -o kernel >"$scratch/log" 2>&1 || status=$?
+  [ $status = 2 ] && [ "$(cat "$scratch/log")" = 'oshcc: kernel.hip has kernels, which oshhip compiles' ] ||
+    fail "oshcc with kernels: status $status, $(cat "$scratch/log")"
 }
 
 through_pkg_config() {

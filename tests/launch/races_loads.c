@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct halo {
   long cells[20];
@@ -23,6 +24,7 @@ static uint64_t signal1;
 static struct halo halo, other_halo;
 static const long values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 static long sink, copies[8];
+static char text[8], other_text[8] = "text\n";
 static long* heap;
 
 static void barrier_if_right(void) {
@@ -45,6 +47,18 @@ static void copy_before_quiet(void) {
   if (me == 0) memmove(copies, x, sizeof x);
   sink = copies[3];
 }
+#define PRINTED(function, call)                              \
+  static void function##_before_quiet(void) {                \
+    if (me == 0) shmem_char_get_nbi(text, other_text, 8, 1); \
+    if (right) shmem_quiet();                                \
+    if (me == 0 && (call) < 0) abort();                      \
+    shmem_quiet();                                           \
+  }
+PRINTED(puts, puts(text))
+PRINTED(fputs, fputs(text, stdout))
+PRINTED(fwrite, (long)fwrite(text, 1, 8, stdout))
+PRINTED(write, write(1, text, 8))
+
 static void struct_before_quiet(void) {
   if (me == 0) shmem_getmem_nbi(&halo, &other_halo, sizeof halo, 1);
   if (right) shmem_quiet();
@@ -412,13 +426,14 @@ static const struct {
   void (*run)(void);
 } cases[] = {
 #define CASE(name) {#name, name},
-    CASE(load_before_quiet) CASE(store_before_quiet) CASE(copy_before_quiet)
-        CASE(struct_before_quiet) CASE(own_dest_before_quiet) CASE(own_source_before_quiet)
-            CASE(fetch_before_quiet) CASE(beside_sources) CASE(store_and_put) CASE(load_and_put)
-                CASE(bytes_of_a_cell) CASE(store_through_pointer) CASE(load_through_pointer)
-                    CASE(load_before_signal) CASE(source_of_reduction) CASE(dest_of_reduction)
-                        CASE(atomic_flag_without_fence) CASE(volatile_flag_without_fence)
-                            CASE(atomic_store_before_data) CASE(lock_of_one) CASE(atomic_and_put)
+    CASE(load_before_quiet) CASE(store_before_quiet) CASE(copy_before_quiet) CASE(puts_before_quiet)
+        CASE(fputs_before_quiet) CASE(fwrite_before_quiet) CASE(write_before_quiet)
+            CASE(struct_before_quiet) CASE(own_dest_before_quiet) CASE(own_source_before_quiet)
+                CASE(fetch_before_quiet) CASE(beside_sources) CASE(store_and_put) CASE(load_and_put)
+                    CASE(bytes_of_a_cell) CASE(store_through_pointer) CASE(load_through_pointer)
+                        CASE(load_before_signal) CASE(source_of_reduction) CASE(dest_of_reduction)
+                            CASE(atomic_flag_without_fence) CASE(volatile_flag_without_fence) CASE(
+                                atomic_store_before_data) CASE(lock_of_one) CASE(atomic_and_put)
                                 CASE(load_after_handing_over) CASE(store_after_handing_over)
                                     CASE(load_of_others_after_handing_over) CASE(halves_of_a_cell)
                                         CASE(many_stores_and_put) CASE(many_loads_and_put)

@@ -394,10 +394,8 @@ class Tuning(Bench):
             script = f'[ "$PMIX_RANK" = 0 ] || export {setting}; exec {SHMEM_PROGRAM} ring'
             result = self.oshrun("-n", 2, "sh", "-c", script)
             self.assertNotEqual(result.status, 0, result)
-            self.assertIn(
-                "MESHMEM_DEVICE_FIRST_EPOCH has another value here than in PE 0; "
-                "give all PEs the same",
-                result.err)
+            self.assertIn(f"{setting.partition('=')[0]} has another value here than in PE 0; "
+                          "give all PEs the same", result.err)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,11 @@ class OwnEnds(launching.LaunchTest):
         self.assertEqual((alone.returncode, alone.stdout), (1, "PE 0\n"))
         self.assertRegex(alone.stderr, f"^{line}\n$")
 
+    def test_each_init_needs_a_finalize(self):
+        result = self.oshrun("-n", 2, EXITS_PROGRAM, "returns", "nested")
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("the program has called shmem_finalize less often than shmem_init", result.err)
+
     def test_an_end_by__exit_without_finalize_is_an_error(self):
         for pes in (1, 3):
             result = self.oshrun("-n", pes, EXITS_PROGRAM, "returns", "at_once")

@@ -157,6 +157,18 @@ class Options(launching.LaunchTest):
     def test_a_program_that_cannot_be_run_is_named_once(self):
         self.assert_refused(["-n", "4", "./nosuch"], 127, "cannot run './nosuch': No such file")
         self.assert_refused(["-n", "4", "no-such-command-on-path"], 127, "No such file")
+        self.assert_refused(["4", "true"], 127, "cannot run '4'", "for 4 PEs write -n 4")
+        with open(os.path.join(self.folder, "here"), "w", encoding="ascii") as file:
+            os.fchmod(file.fileno(), 0o700)
+        self.assert_refused(["--wdir", self.folder, "-n", "1", "here"], 127, "write ./here")
+        for option in ("--status", "-n", "-x"):
+            self.assert_refused([option], 2, f"{option} needs a value")
+
+    def test_x_of_a_variable_that_is_not_set_is_told(self):
+        result = self.oshrun("-n", 1, "-x", "NO_SUCH_VARIABLE", "true")
+        self.assertEqual((result.status, result.err),
+                         (0, "oshrun: -x NO_SUCH_VARIABLE: it is not set here; "
+                             "-x NO_SUCH_VARIABLE=VALUE sets it\n"))
         self.assert_refused(["-n", "4", "/etc/passwd"], 126,
                             "cannot run '/etc/passwd': Permission denied")
         self.assert_refused(["-n", "4", "/"], 126, "cannot run '/': Is a directory")

@@ -382,12 +382,30 @@ TEST(Environment, IsUnchangedByAnError) {
 }
 
 TEST(Environment, FindsSlipsOfThePen) {
-  const char* const entries[] = {"PATH=/bin",         "MESHMEM_CHEKC=1",      "MESHMEM_CHECK=1",
-                                 "MESHMEM_NO_EQUALS", "MESHMEM_OUTPUT_TTY=1", "MESHMEM_ERROR_TTY=1",
-                                 "SHMEM_OTHER=1",     "MESHMEM_SPINS=3",      nullptr};
-  const std::vector<std::string> expected = {"MESHMEM_CHEKC", "MESHMEM_NO_EQUALS", "MESHMEM_SPINS"};
+  const char* const entries[] = {"PATH=/bin",
+                                 "MESHMEM_CHEKC=1",
+                                 "MESHMEM_CHECK=1",
+                                 "MESHMEM_NO_EQUALS",
+                                 "MESHMEM_OUTPUT_TTY=1",
+                                 "MESHMEM_ERROR_TTY=1",
+                                 "SHMEM_OTHER=1",
+                                 "MESHMEM_SPINS=3",
+                                 "SHMEM_CHECK=1",
+                                 nullptr};
+  const std::vector<std::string> expected = {"MESHMEM_CHEKC", "MESHMEM_NO_EQUALS", "MESHMEM_SPINS",
+                                             "SHMEM_CHECK"};
   EXPECT_EQ(unknown_variables(entries), expected);
   EXPECT_TRUE(unknown_variables(nullptr).empty());
+}
+
+TEST(Environment, KnowsWhichVariableIsMeant) {
+  EXPECT_EQ(variable_meant_by("MESHMEM_CHEKC"), "MESHMEM_CHECK");
+  EXPECT_EQ(variable_meant_by("MESHMEM_SPINS"), "MESHMEM_SPIN");
+  EXPECT_EQ(variable_meant_by("MESHMEM_NETWORK_DEVISE"), "MESHMEM_NETWORK_DEVICE");
+  EXPECT_EQ(variable_meant_by("SHMEM_TIMEOUT"), "MESHMEM_TIMEOUT");
+  EXPECT_EQ(variable_meant_by("MESHMEM_SYMMETRIC_SIZE"), "SHMEM_SYMMETRIC_SIZE");
+  for (const char* other : {"MESHMEM_NO_EQUALS", "MESHMEM_CC", "MESHMEM_HIPCXX", "SHMEM_CHEKC"})
+    EXPECT_EQ(variable_meant_by(other), "") << other;
 }
 
 TEST(Environment, NamesEveryVariableOnceInHelpAndPage) {

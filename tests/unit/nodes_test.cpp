@@ -31,7 +31,7 @@ NodeCard make_card(const std::vector<int>& pes, const std::string& host) {
   card.facts = {.settings = {.heap_bytes = 1u << 20,
                              .heap_size_is_set = 0,
                              .tuning = 3,
-                             .shared_settings = 0xfedcba9876543210},
+                             .shared = {1, 2, 3, 4, 5, 6, 7, 0xfedcba9876543210}},
                 .control_bytes = 4096,
                 .static_bytes = 8192,
                 .program = 77,
@@ -59,7 +59,7 @@ TEST(NodeCard, ComesOutAsItWasPacked) {
   EXPECT_EQ(read.n_cores, 6u);
   EXPECT_EQ(read.machine.network, 9u);
   EXPECT_EQ(read.machine.all, card.machine.all);
-  EXPECT_EQ(read.facts.settings.shared_settings, 0xfedcba9876543210);
+  EXPECT_EQ(read.facts.settings.shared[7], 0xfedcba9876543210);
   EXPECT_EQ(read.facts.secret, card.facts.secret);
   EXPECT_EQ(read.facts.static_bytes, 8192u);
 }
@@ -219,7 +219,7 @@ TEST(NodeFacts, AreWhatAllNodesHave) {
 }
 
 TEST(Settings, OfDifferentHeapsAreRefusedOnlyIfOneIsAskedFor) {
-  Settings first{.heap_bytes = 100, .heap_size_is_set = 0, .tuning = 1, .shared_settings = 2};
+  Settings first{.heap_bytes = 100, .heap_size_is_set = 0, .tuning = 1, .shared = {2}};
   Settings other = first;
   other.heap_bytes = 200;
   EXPECT_EQ(difference_of(other, first, "PE 0 on host a"), std::nullopt);
@@ -227,8 +227,9 @@ TEST(Settings, OfDifferentHeapsAreRefusedOnlyIfOneIsAskedFor) {
   EXPECT_EQ(difference_of(other, first, "PE 0 on host a"),
             "SHMEM_SYMMETRIC_SIZE makes the heap 200 bytes here but 100 bytes in PE 0 on host a");
   other = first;
-  other.shared_settings = 3;
-  EXPECT_NE(difference_of(other, first, "PE 0"), std::nullopt);
+  other.shared[6] = 1;
+  EXPECT_EQ(difference_of(other, first, "PE 0"),
+            "MESHMEM_CHECK has another value here than in PE 0");
 }
 
 }  // namespace

@@ -117,8 +117,10 @@ struct Variable {
 std::vector<Variable> environment_variables();
 
 // The names in `entries` (NAME=VALUE, ended by a null pointer) that begin with MESHMEM_ but mean
-// nothing.
+// nothing, and those that begin with SHMEM_ where MESHMEM_ is right.
 std::vector<std::string> unknown_variables(const char* const* entries);
+// Returns the variable that such a name is perhaps meant to be, or an empty text.
+std::string variable_meant_by(std::string_view unknown);
 
 std::string environment_help();      // what SHMEM_INFO prints
 std::string environment_markdown();  // docs/environment.md

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <utility>
 
 #include "base/settings/environment.hpp"
 
@@ -91,7 +93,37 @@ std::string table_of(bool for_tests) {
   return rows;
 }
 
+// How many characters have to be inserted, removed or replaced to make one text of the other.
+std::size_t distance_of(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t above_left = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = above_left + (a[i] == b[j] ? 0 : 1);
+      above_left = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// The name behind SHMEM_ or MESHMEM_.
+std::string_view stem_of(std::string_view name) { return name.substr(name.find("SHMEM_") + 6); }
+
 }  // namespace
+
+std::string variable_meant_by(std::string_view unknown) {
+  constexpr std::size_t kMistakes = 2;
+  const bool is_ours = unknown.starts_with("MESHMEM_");
+  for (const Variable& variable : environment_variables()) {
+    const bool has_stem = stem_of(variable.name) == stem_of(unknown);
+    if (variable.name != unknown &&
+        (has_stem || (is_ours && distance_of(variable.name, unknown) <= kMistakes)))
+      return variable.name;
+  }
+  return "";
+}
 
 std::vector<std::string> unknown_variables(const char* const* entries) {
   const auto variables = environment_variables();
@@ -103,9 +135,9 @@ std::vector<std::string> unknown_variables(const char* const* entries) {
   for (; entries != nullptr && *entries != nullptr; ++entries) {
     const std::string_view entry = *entries;
     const std::string_view name = entry.substr(0, entry.find('='));
-    if (!name.starts_with("MESHMEM_") || has(variables, name) || has(kOshrunVariables, name))
-      continue;
-    unknown.emplace_back(name);
+    if (has(variables, name) || has(kOshrunVariables, name)) continue;
+    const bool has_wrong_prefix = name.starts_with("SHMEM_") && !variable_meant_by(name).empty();
+    if (name.starts_with("MESHMEM_") || has_wrong_prefix) unknown.emplace_back(name);
   }
   return unknown;
 }

@@ -4,6 +4,9 @@
 // a program that they instrument for ThreadSanitizer. Those of others are in loads.cpp.
 // Invariant: the names and arguments are those of GCC and clang. Called by programs that were built
 // by `oshcc --races`.
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstring>
 
 #include "tools/accesses/hooks.hpp"
@@ -70,6 +73,25 @@ COPY(__wrap_memmove, memmove)
 SET(__tsan_memset)
 SET(__wrap_memset)
 #undef SET
+
+// Functions of the C library by which programs print.
+VISIBLE int __wrap_puts(const char* text) {
+  note(text, std::strlen(text) + 1, AccessKind::load, CALLER);
+  return std::puts(text);
+}
+VISIBLE int __wrap_fputs(const char* text, std::FILE* file) {
+  note(text, std::strlen(text) + 1, AccessKind::load, CALLER);
+  return std::fputs(text, file);
+}
+VISIBLE std::size_t __wrap_fwrite(const void* from, std::size_t bytes, std::size_t count,
+                                  std::FILE* file) {
+  note(from, bytes * count, AccessKind::load, CALLER);
+  return std::fwrite(from, bytes, count, file);
+}
+VISIBLE ssize_t __wrap_write(int descriptor, const void* from, std::size_t bytes) {
+  note(from, bytes, AccessKind::load, CALLER);
+  return ::write(descriptor, from, bytes);
+}
 
 // Those that compilers call where _FORTIFY_SOURCE is set. The C library does the check.
 extern "C" {

@@ -16,6 +16,10 @@
 namespace meshmem::races {
 namespace {
 
+std::string name_bytes(std::size_t count) {
+  return count == 1 ? "1 byte" : fmt::format("{} bytes", count);
+}
+
 void tell(const std::string& bytes, int pe, const Access& here, const Access& before) {
   const bool has_returned = before.pe != here.pe && before.how() != Order::program &&
                             before.call_number <= my_clock().of(before.who(), Order::program);
@@ -61,7 +65,7 @@ bool sets_again(int pe, const Range& range, const What& what) {
 }  // namespace
 
 void tell_race(const Range& range, int pe, const Access& here, const Access& before) {
-  tell(fmt::format("{} bytes at {}", range.bytes, name_of(range)), pe, here, before);
+  tell(fmt::format("{} at {}", name_bytes(range.bytes), name_of(range)), pe, here, before);
 }
 
 void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
@@ -92,7 +96,8 @@ void access_own(const Place& place, std::uint64_t address, std::size_t bytes, co
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!race && is_parallel()) race = find_noted(address, bytes, mine);
   }
-  if (race) tell(fmt::format("{} bytes at {:#x}", bytes, address), checker.job.pe, mine, *race);
+  if (race)
+    tell(fmt::format("{} at {:#x}", name_bytes(bytes), address), checker.job.pe, mine, *race);
 }
 
 void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, const What& what) {
