@@ -18,6 +18,7 @@
     F(init_mpi_comm, init_mpi_comm, void, int, (const void *communicator), (communicator)) \
     F(team_of_pes, team_of_pes, void, int, (const int *pes, int npes, shmem_team_t *new_team), (pes, npes, new_team)) \
     F(team_take_any_memory, team_take_any_memory, void, int, (shmem_team_t team), (team)) \
+    F(team_fix_reduce_order, team_fix_reduce_order, void, int, (shmem_team_t team), (team)) \
     F(buffer_register, buffer_register, void, int, (void *ptr, size_t bytes), (ptr, bytes)) \
     F(buffer_unregister, buffer_unregister, void, int, (void *ptr), (ptr)) \
     F(align_with_hints, align_with_hints, void, void *, (size_t alignment, size_t size, long hints), (alignment, size, hints)) \

@@ -85,6 +85,17 @@ int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
  * other. */
 int shmemx_team_take_any_memory(shmem_team_t team);
 
+/* From now on all reductions and reduce-scatters of the team combine in PE order. They begin with
+ * the elements of PEs 0 and 1 of the team, and go on with those of PE 2. So the bits of a result
+ * depend on the PEs' elements alone. The number of elements, the place and alignment of the
+ * buffers, the algorithm, the caller and the PEs' machines change nothing. Only a NaN may have
+ * another sign and payload. docs/collectives.md tells what the order costs: no ring, and more data
+ * between machines. A team that is split off does not inherit the order. A captured graph keeps the
+ * order that it was captured with. All PEs of the team call it between the same two collectives of
+ * the team, those of kernels included. MESHMEM_DETERMINISTIC=1 does this for all teams and active
+ * sets. Returns 0; nonzero for SHMEM_TEAM_INVALID. */
+int shmemx_team_fix_reduce_order(shmem_team_t team);
+
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address
  * then stands for each PE's own buffer, which need not have the same address there. A collective of
  * all PEs with the same `bytes`. Returns 0, also for memory that is symmetric already. Returns
@@ -326,7 +337,7 @@ MESHMEM_STREAM_ROUTINES(MESHMEM_DECLARE_EXTENSION)
   MESHMEM_REDUCTIONS(F, IN) MESHMEM_SCANS(F, IN) MESHMEM_EXTENSIONS(F, IN)
 /* half (IEEE 754 binary16) and bfloat16: shmemx_half_sum_reduce_on_stream, ... with sum, prod, min,
  * max and avg, _reduce, _reduce_scatter and scans. Sums are formed in float and rounded once; large
- * ones may go around a ring, which rounds at each PE (MESHMEM_DETERMINISTIC=1 takes no ring). dest
+ * ones may go around a ring, which rounds at each PE (but not of teams with a fixed order). dest
  * and source are void*, since few compilers for hosts have the types: any 16-bit type of that
  * format will do, as __half and _Float16. */
 #define MESHMEM_SHORT_REDUCTIONS(F, NAME, E) \

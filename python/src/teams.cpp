@@ -110,6 +110,14 @@ void bind_teams(nb::module_& module) {
         return config.num_contexts;
       },
       "The number of contexts that the split asked for (9.4, shmem_team_get_config).");
+  team.def(
+      "fix_reduce_order",
+      [](const Team& t) {
+        t.require_usable();
+        shmemx_team_fix_reduce_order(t.handle());
+      },
+      "From now on the team's reductions combine in PE order, for the same bits by every algorithm "
+      "(shmemx_team_fix_reduce_order). All PEs of the team call it.");
   team.def("destroy", &destroy_team,
            "Ends the team (9.4). Collective over it. Its contexts end too.");
   team.def(

@@ -120,6 +120,13 @@ MESHMEM_EXTENSION_ENTRY(int, team_take_any_memory, (shmem_team_t handle)) {
   return 0;
 }
 
+MESHMEM_EXTENSION_ENTRY(int, team_fix_reduce_order, (shmem_team_t handle)) {
+  Team* team = begin_call_on(handle, "shmemx_team_fix_reduce_order");
+  if (!team) return 1;
+  team->node.in_pe_order = true;
+  return 0;
+}
+
 MESHMEM_ENTRY(void, team_destroy, (shmem_team_t handle)) {
   if (Team* team = begin_call_on(handle, "shmem_team_destroy")) destroy_team(*team);
 }

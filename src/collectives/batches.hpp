@@ -45,7 +45,7 @@ void in_batches(Team& team, const Collective& call, std::size_t most, const Chan
 }
 
 // A reduce-scatter: calls combine(all, mine, elems), where `all` has `elems` <= `most` elements of
-// the block for each PE, and `mine` becomes the result for this one.
+// the block for each PE, and `mine` becomes the finished result for this one.
 template <typename Combine>
 void scatter_in_batches(Team& team, const Collective& call, std::size_t most,
                         const Combine& combine) {
@@ -59,7 +59,6 @@ void scatter_in_batches(Team& team, const Collective& call, std::size_t most,
                  at(call.source, (pe * call.count + done) * call.elem_bytes), block);
     }
     combine(all.get(), mine.get(), elems);
-    finish(*call.op, mine.get(), elems, team.n);
     copy_local(team.routine(), at(call.dest, done * call.elem_bytes), mine.get(), block);
   }
 }

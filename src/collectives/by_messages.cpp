@@ -61,6 +61,38 @@ void add_term(const Reduction& op, std::byte* total, const std::byte* data, std:
   }
 }
 
+// The terms of a reduction, combined one after the other. Elements with a carrier are widened
+// before, and rounded once.
+class Total {
+ public:
+  Total(const Reduction& op, std::size_t count)
+      : carrier_(op.carrier),
+        combined_(as_combined(op)),
+        count_(count),
+        total_(make_room(bytes())),
+        wide_(make_room(carrier_ ? bytes() : 0)) {}
+
+  void add(const std::byte* data) {
+    if (carrier_) carrier_->widen(wide_.get(), data, count_);
+    add_term(combined_, total_.get(), carrier_ ? wide_.get() : data, count_, is_empty_);
+    is_empty_ = false;
+  }
+  // Puts the result of all n PEs there.
+  void finish(std::byte* result, int n) {
+    meshmem::finish(combined_, total_.get(), count_, n);
+    if (carrier_) return carrier_->narrow(result, total_.get(), count_);
+    std::memcpy(result, total_.get(), bytes());
+  }
+
+ private:
+  std::size_t bytes() const { return count_ * combined_.elem_bytes; }
+  const Carrier* const carrier_;
+  const Reduction combined_;
+  const std::size_t count_;
+  const Room total_, wide_;
+  bool is_empty_ = true;
+};
+
 }  // namespace
 
 void gather(Team& team, void* all, const void* mine, std::size_t bytes) {
@@ -122,11 +154,9 @@ void alltoall(Team& team, const Collective& call) {
 void reduce(Team& team, const Collective& call) {
   const Reduction& op = *call.op;
   in_batches(team, call, kStageBytes / op.elem_bytes, [&](std::byte* batch, std::size_t n) {
-    std::vector<std::byte> total(n * op.elem_bytes);
-    exchange(team, batch, total.size(),
-             [&](int pe, const std::byte* data) { add_term(op, total.data(), data, n, pe == 0); });
-    finish(op, total.data(), n, team.n);
-    std::memcpy(batch, total.data(), total.size());
+    Total total(op, n);
+    exchange(team, batch, n * op.elem_bytes, [&](int, const std::byte* data) { total.add(data); });
+    total.finish(batch, team.n);
   });
 }
 
@@ -136,10 +166,11 @@ void reduce_scatter(Team& team, const Collective& call) {
   scatter_in_batches(team, call, std::max(kStageBytes / op.elem_bytes / n, std::size_t{1}),
                      [&](const std::byte* all, std::byte* result, std::size_t elems) {
                        const std::size_t block = elems * op.elem_bytes;
-                       exchange(team, all, block * n, [&](int pe, const std::byte* data) {
-                         add_term(op, result, data + static_cast<std::size_t>(team.me) * block,
-                                  elems, pe == 0);
+                       Total total(op, elems);
+                       exchange(team, all, block * n, [&](int, const std::byte* data) {
+                         total.add(data + static_cast<std::size_t>(team.me) * block);
                        });
+                       total.finish(result, team.n);
                      });
 }
 

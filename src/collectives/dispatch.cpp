@@ -54,7 +54,7 @@ bool overlap(const Buffers& buffers) {
 [[gnu::cold, gnu::noinline]] void compare(Team& team, const Collective& call,
                                           const Buffers& buffers) {
   const Rule rule = rule_of(call);
-  std::string arguments = arguments_of(call);
+  std::string arguments = arguments_of(team, call);
   const auto* const own_block = static_cast<const std::byte*>(buffers.source) +
                                 static_cast<std::size_t>(team.me) * buffers.dest_bytes;
   const bool is_own_block = rule == Rule::own_block && buffers.dest == own_block;
@@ -146,7 +146,7 @@ void collect_on_one_node(Team& team, Collective call) {
 
 }  // namespace
 
-std::string arguments_of(const Collective& call) {
+std::string arguments_of(const Team& team, const Collective& call) {
   switch (call.kind) {
     case CollectiveKind::sync:
     case CollectiveKind::collect:
@@ -162,7 +162,7 @@ std::string arguments_of(const Collective& call) {
     case CollectiveKind::alltoallv:
       return fmt::format("elements of {} bytes", call.elem_bytes);
     default:
-      return fmt::format("nreduce {}", call.count);
+      return fmt::format("nreduce {}{}", call.count, team.node.in_pe_order ? ", fixed order" : "");
   }
 }
 

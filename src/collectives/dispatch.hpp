@@ -76,7 +76,7 @@ inline void check_root(const Team& team, int root) {
 }
 
 // The arguments that must be the same on all members, as text: "nreduce 2".
-std::string arguments_of(const Collective& call);
+std::string arguments_of(const Team& team, const Collective& call);
 
 }  // namespace meshmem
 

@@ -44,6 +44,14 @@ inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {
   if (op.finish) op.finish(elems, count, n);
 }
 
+// Returns `op` itself, or the reduction of the wider elements if `op` has a carrier.
+inline Reduction as_combined(const Reduction& op) {
+  if (!op.carrier) return op;
+  Reduction combined{op.carrier->combine, op.carrier->elem_bytes};
+  combined.finish = op.carrier->finish;
+  return combined;
+}
+
 // Reduces by the algorithm that ReducePolicy chooses.
 void reduce(NodeTeam& team, const Reduction& op, void* dest, const void* source, std::size_t count);
 

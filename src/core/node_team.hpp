@@ -25,6 +25,8 @@ struct NodeTeam {
   bool more_pes_than_cores = false;
   int slot = 0;          // of the areas
   bool is_whole = true;  // the team has no other members
+  // Every reduction combines one PE after the other (shmemx_team_fix_reduce_order).
+  bool in_pe_order = false;
 
   // The number of the last operation, and of the last one that all members have started as far as
   // this PE knows.

@@ -199,6 +199,7 @@ void Runtime::add_predefined_teams() {
 Team& Runtime::make_team(std::vector<int> pes, int slot, std::uint64_t start_sequence,
                          const shmem_team_config_t& config) {
   Team& team = teams_->add(std::move(pes), slot, start_sequence, config);
+  team.node.in_pe_order = environment_.deterministic;
   device_state().add_team(team.slot, team.me, team.pes);
   kernel_proxy_.note_team(slot, !team.is_on_one_node());
   return team;

@@ -36,7 +36,6 @@ namespace {
 std::optional<std::string> set_up_collectives(const Environment& environment) {
   reduce_policy.settings = {.rule = environment.reduce_algorithm,
                             .ring_min_bytes = environment.reduce_ring_min_bytes,
-                            .deterministic = environment.deterministic,
                             .blocks = environment.reduce_blocks,
                             .threads = environment.reduce_threads};
   calls_are_compared = has(environment.check, Check::calls);

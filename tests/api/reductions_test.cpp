@@ -5,6 +5,7 @@
 // program once for each MESHMEM_REDUCE_ALGORITHM.
 // Invariant: where the order matters, as in sums of wild floating-point numbers, tests expect only
 // the promises of every algorithm.
+#include <shmemx.h>
 #include <unistd.h>
 
 #include <complex>
@@ -232,19 +233,36 @@ TEST(Reduce, S58_ResultsAreReproducibleBitForBit) {
   }
 }
 
-TEST(Reduce, S58_DeterministicMeansInPeOrder) {
-  const char* wanted = std::getenv("MESHMEM_DETERMINISTIC");
-  if (!wanted || std::strcmp(wanted, "1") != 0) GTEST_SKIP() << "MESHMEM_DETERMINISTIC is not 1";
+template <typename E>
+void expect_pe_order(shmem_team_t team, Reduce<E> sum_reduce) {
   for (size_t n : {1, 5, 100, 4099, 40000}) {
-    SymmetricArray<float> dest(n), source(n);
-    for (size_t i = 0; i < n; ++i) source[i] = wild<float>(my_pe(), i);
-    EXPECT_EQ(shmem_float_sum_reduce(SHMEM_TEAM_WORLD, dest, source, n), 0);
+    SymmetricArray<E> dest(n), source(n);
+    for (size_t i = 0; i < n; ++i) source[i] = wild<E>(my_pe(), i);
+    EXPECT_EQ(sum_reduce(team, dest, source, n), 0);
     expect_each("sum in PE order", dest.data(), n, [](size_t i) {
-      float sum = wild<float>(0, i);
-      for (int pe = 1; pe < n_pes(); ++pe) sum += wild<float>(pe, i);
+      E sum = wild<E>(0, i);
+      for (int pe = 1; pe < n_pes(); ++pe) sum += wild<E>(pe, i);
       return sum;
     });
   }
+}
+
+TEST(Reduce, S58_DeterministicMeansInPeOrder) {
+  const char* wanted = std::getenv("MESHMEM_DETERMINISTIC");
+  if (!wanted || std::strcmp(wanted, "1") != 0) GTEST_SKIP() << "MESHMEM_DETERMINISTIC is not 1";
+  expect_pe_order<float>(SHMEM_TEAM_WORLD, shmem_float_sum_reduce);
+}
+
+TEST(Reduce, S58_TeamsWithAFixedOrderAddInPeOrder) {
+  EXPECT_NE(shmemx_team_fix_reduce_order(SHMEM_TEAM_INVALID), 0);
+  const TeamView all = make_view(0, 1, n_pes());
+  EXPECT_EQ(shmemx_team_fix_reduce_order(all.team), 0);
+  expect_pe_order<float>(all.team, shmem_float_sum_reduce);
+  expect_pe_order<double>(all.team, shmem_double_sum_reduce);
+  expect_pe_order<long double>(all.team, shmem_longdouble_sum_reduce);
+  expect_pe_order<std::complex<float>>(all.team, shmem_sum_reduce);
+  expect_pe_order<std::complex<double>>(all.team, shmem_sum_reduce);
+  shmem_team_destroy(all.team);
 }
 
 // Zeros, infinities and the smallest numbers are values like others.

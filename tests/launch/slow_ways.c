@@ -26,6 +26,9 @@ static void wait_for_device(void) {
 }
 static void sum(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kElems); }
 static void sum_many(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kMany); }
+static void sum_many_of_device(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, device, device, kMany);
+}
 static void sum_on_stream(void) {
   shmemx_long_sum_reduce_on_stream(SHMEM_TEAM_WORLD, device, device, kElems, NULL);
   shmemx_quiet_on_stream(NULL);
@@ -96,6 +99,7 @@ static const struct {
     {"wait_for_device", wait_for_device},
     {"sum", sum},
     {"sum_many", sum_many},
+    {"sum_many_of_device", sum_many_of_device},
     {"sum_on_stream", sum_on_stream},
     {"scatter_sum", scatter_sum},
     {"sum_long_doubles", sum_long_doubles},

@@ -53,6 +53,8 @@ ROWS = [
     ("gathered_in_pe_order", "shmem_long_sum_reduce", "sum_many", BETWEEN_PAIRS, IN_PE_ORDER),
     ("gathered_in_pe_order", "shmemx_long_sum_reduce_scatter", "scatter_sum", BETWEEN_MACHINES,
      IN_PE_ORDER),
+    ("algorithm_in_pe_order", "shmem_long_sum_reduce", "sum_many_of_device", ON_ONE_MACHINE,
+     IN_PE_ORDER),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", BETWEEN_MACHINES, BY_RING),
     ("forced_algorithm", "MESHMEM_REDUCE_ALGORITHM", "sum", ON_ONE_MACHINE,
      {**BY_RING, **IN_PE_ORDER}),

@@ -66,7 +66,10 @@ TEST(DevicePlans, PullWhatTheShortRowsOfASmallSlotDoNotHold) {
 
 TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
   ReducePolicy policy;
-  const auto chosen = [&](std::size_t bytes) { return policy.kernel_plan(bytes, 4, 64).algorithm; };
+  bool in_pe_order = false;
+  const auto chosen = [&](std::size_t bytes) {
+    return policy.kernel_plan(bytes, 4, 64, in_pe_order).algorithm;
+  };
   for (const std::size_t bytes : {8, 1 << 20})
     EXPECT_EQ(chosen(bytes), ReducePolicy().table_plan(bytes, 4).algorithm) << bytes;
   policy.settings.ring_min_bytes = 1000;
@@ -76,7 +79,7 @@ TEST(DevicePlans, FollowTheEnvironmentUnlessThatCannotAddInPeOrder) {
   policy.settings.rule = ReduceRule::classic;
   EXPECT_EQ(chosen(32 << 10), ReduceAlgorithm::recursive_doubling);
   EXPECT_EQ(chosen((32 << 10) + 1), ReduceAlgorithm::ring);
-  policy.settings.deterministic = true;
+  in_pe_order = true;
   for (const std::size_t bytes : {8, 32 << 10, 1 << 30})
     EXPECT_TRUE(adds_in_pe_order(chosen(bytes))) << bytes;
   policy.settings.rule = ReduceAlgorithm::one_shot;
@@ -102,19 +105,20 @@ TEST(DevicePlans, AreForcedByTheNameOfAnyAlgorithmOfKernels) {
     policy.settings.rule = environment.reduce_algorithm;
     EXPECT_EQ(policy.kernel_plan(4096, 4, 64).algorithm, parse_plan(name + " 1 64")->algorithm)
         << name;
-    policy.settings.deterministic = true;
-    EXPECT_TRUE(adds_in_pe_order(policy.kernel_plan(4096, 4, 64).algorithm)) << name;
+    EXPECT_TRUE(adds_in_pe_order(policy.kernel_plan(4096, 4, 64, true).algorithm)) << name;
+    const device::Plan by_rows = policy.kernel_plan_by_rows(1 << 26, 2, 64, false, true);
+    EXPECT_TRUE(adds_in_pe_order(by_rows.algorithm)) << name;
     policy.settings.rule = ReduceRule::automatic;
     policy.use_plan(parse_plan(name + " 1 64"));
-    EXPECT_TRUE(adds_in_pe_order(policy.kernel_plan(4096, 4, 64).algorithm)) << name;
+    EXPECT_TRUE(adds_in_pe_order(policy.kernel_plan(4096, 4, 64, true).algorithm)) << name;
     policy.use_plan(std::nullopt);
   }
 }
 
 TEST(DevicePlans, ScatterAroundTheRingWhereTheWholeSourceWould) {
   ReducePolicy policy;
-  const auto chosen = [&](std::size_t bytes, int channels = 64) {
-    return policy.kernel_scatter_plan(bytes, 4, channels).algorithm;
+  const auto chosen = [&](std::size_t bytes, int channels = 64, bool in_pe_order = false) {
+    return policy.kernel_scatter_plan(bytes, 4, channels, in_pe_order).algorithm;
   };
   for (const ReduceAlgorithm forced : {ReduceAlgorithm::ring, ReduceAlgorithm::ring_and_copies}) {
     policy.settings.rule = forced;
@@ -122,9 +126,7 @@ TEST(DevicePlans, ScatterAroundTheRingWhereTheWholeSourceWould) {
     EXPECT_EQ(chosen((1 << 20) + 8), ReduceAlgorithm::one_shot);  // blocks begin unevenly
     EXPECT_EQ(chosen(1 << 20, 1), ReduceAlgorithm::one_shot);     // in short rows
   }
-  policy.settings.deterministic = true;
-  EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::one_shot);
-  policy.settings.deterministic = false;
+  EXPECT_EQ(chosen(1 << 20, 64, true), ReduceAlgorithm::one_shot);
   policy.settings.rule = ReduceAlgorithm::two_shot;
   EXPECT_EQ(chosen(1 << 20), ReduceAlgorithm::one_shot);
   policy.settings.rule = ReduceRule::automatic;
@@ -146,8 +148,7 @@ TEST(DevicePlans, TwoPesScatterAroundTheRingFromAMebibyteWhereWideLinesReduce) {
   EXPECT_EQ(chosen(1 << 20, 4).algorithm, ReduceAlgorithm::one_shot);
   policy.settings.blocks = 16;
   EXPECT_EQ(chosen(1 << 20, 2).blocks, 16);
-  policy.settings.deterministic = true;
-  EXPECT_EQ(chosen(1 << 20, 2).algorithm, ReduceAlgorithm::one_shot);
+  EXPECT_EQ(policy.kernel_scatter_plan(1 << 20, 2, 128, true).algorithm, ReduceAlgorithm::one_shot);
 }
 
 TEST(DevicePlans, GroupsInKernelsLeaveOneShotWhereTheTableDoes) {

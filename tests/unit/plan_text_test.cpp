@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/policy/reduce_policy.hpp"
+#include "gpu/device_target.hpp"
 
 namespace meshmem {
 namespace {
@@ -113,9 +114,8 @@ TEST(PlanChoice, TakesTheProgramsPlanBeforeAllElse) {
   policy.use_plan(parse_plan("ring 8 128"));
   expect_plan(policy.kernel_plan(8, 4, 64), ReduceAlgorithm::ring, 8, 128);
   EXPECT_EQ(policy.kernel_plan(8, 4, 1).blocks, 1);
-  policy.settings.deterministic = true;
-  expect_plan(policy.kernel_plan(8, 4, 64), ReduceAlgorithm::two_shot, 8, 128);
-  policy.settings.deterministic = false;
+  expect_plan(policy.kernel_plan(8, 4, 64, true),
+              kDevicesAreProcessors ? ReduceAlgorithm::pull : ReduceAlgorithm::direct, 8, 128);
   policy.use_plan(std::nullopt);
   EXPECT_EQ(policy.kernel_plan(8, 4, 64).algorithm, ReduceAlgorithm::one_shot);
   EXPECT_EQ(policy.kernel_plan(8, 4, 64).blocks, 2);

@@ -20,14 +20,13 @@ TEST(Selection, TakesWhatIsForcedUnlessThatCannotAddInPeOrder) {
   EXPECT_EQ(policy.host_algorithm(1000, 4), ReduceAlgorithm::ring);
   policy.settings.rule = ReduceAlgorithm::one_shot;
   EXPECT_EQ(policy.host_algorithm(1'000'000, 4), ReduceAlgorithm::one_shot);
-  policy.settings.deterministic = true;
-  EXPECT_EQ(policy.host_algorithm(1'000'000, 4), ReduceAlgorithm::one_shot);
+  EXPECT_EQ(policy.host_algorithm(1'000'000, 4, true), ReduceAlgorithm::one_shot);
   for (const ReduceRule rule :
        {ReduceRule(ReduceRule::automatic), ReduceRule(ReduceAlgorithm::ring),
         ReduceRule(ReduceAlgorithm::recursive_doubling)}) {
     policy.settings.rule = rule;
     for (const std::size_t bytes : {8, 1000, 1'000'000}) {
-      const ReduceAlgorithm chosen = policy.host_algorithm(bytes, 5);
+      const ReduceAlgorithm chosen = policy.host_algorithm(bytes, 5, true);
       EXPECT_TRUE(chosen == ReduceAlgorithm::one_shot || chosen == ReduceAlgorithm::two_shot);
     }
   }
@@ -38,7 +37,7 @@ TEST(Selection, TakesOneOfTheHostsFourWhateverIsForced) {
     ReducePolicy policy;
     policy.settings.rule = static_cast<ReduceAlgorithm>(i);
     for (const std::size_t bytes : {8, 1'000'000}) {
-      const ReduceAlgorithm chosen = policy.host_algorithm(bytes, 5);
+      const ReduceAlgorithm chosen = policy.host_algorithm(bytes, 5, true);
       EXPECT_TRUE(chosen == ReduceAlgorithm::one_shot || chosen == ReduceAlgorithm::two_shot ||
                   chosen == ReduceAlgorithm::ring || chosen == ReduceAlgorithm::recursive_doubling)
           << name_of(policy.settings.rule) << " gives " << name_of(chosen);

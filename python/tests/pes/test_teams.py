@@ -199,6 +199,24 @@ def test_rows_and_columns(me, n):
     row.destroy()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 77, 5003])
+def test_fixed_order(make, me, n, dtype, size):
+    random = np.random.default_rng(size)
+    scale = 10.0 ** random.integers(-6, 6, (n, size))
+    of_all = (random.standard_normal((n, size)) * scale).astype(dtype)
+    total = of_all[0].copy()
+    for mine in of_all[1:]:
+        total += mine
+    team = WORLD.split_strided(0, 1, n)
+    team.fix_reduce_order()
+    dest, source = make(size, dtype), make(size, dtype)
+    source.local[:] = of_all[me]
+    team.sum(dest, source)
+    assert dest.local.tobytes() == total.tobytes()
+    team.destroy()
+
+
 def test_contexts(make, me, n, left, right):
     array = make(2, int)
     with meshmem.Context(private=True) as ctx:

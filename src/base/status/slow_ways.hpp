@@ -57,9 +57,13 @@ namespace meshmem {
     "older teams have all places for many blocks, so this team's kernels use one block",           \
     "destroy teams that you no longer use before you split this one off")                          \
   X(gathered_in_pe_order,                                                                          \
-    "MESHMEM_DETERMINISTIC=1 combines in PE order, so machines send the data of each PE instead "  \
-    "of one sum",                                                                                  \
-    "unset it, since over the same machines results are the same in every run without it too")     \
+    "the order is fixed (MESHMEM_DETERMINISTIC=1, shmemx_team_fix_reduce_order), so machines "     \
+    "send the data of each PE instead of one sum",                                                 \
+    "leave the order free, since over the same machines results are the same in every run anyway") \
+  X(algorithm_in_pe_order,                                                                         \
+    "the order is fixed (MESHMEM_DETERMINISTIC=1, shmemx_team_fix_reduce_order), so an algorithm " \
+    "that follows it takes the place of the fastest one",                                          \
+    "leave the order free, since with the same PEs results are the same in every run anyway")      \
   X(machines_in_turn,                                                                              \
     "PEs of one machine do not follow each other in this team, so every PE gathers all data "      \
     "before it combines them",                                                                     \

@@ -98,23 +98,20 @@ void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const v
 void reduce(Team& team, const Collective& call) {
   if (call.count == 0) return;
   const Reduction& op = *call.op;
-  const bool is_deterministic = reduce_policy.settings.deterministic;
   if (reduce_policy.settings.rule.kind == ReduceRule::one)
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
-  const Order order = is_deterministic ? Order::pes : Order::nodes;
+  const Order order = team.node.in_pe_order ? Order::pes : Order::nodes;
   const std::size_t bytes = call.bytes();
-  // By messages, elements with a carrier would be rounded after each PE.
-  const bool needs_columns = is_deterministic && op.carrier;
-  if (bytes > kReduceThroughLeaders || needs_columns) {
+  if (bytes > kReduceThroughLeaders) {
     const bool is_plain = are_in_host_memory(call.dest, call.source) && !op.carrier;
     if (is_plain || can_be_staged(team, call.dest, call.source, bytes)) {
-      if (is_deterministic && most_members(team) > 1)
+      if (team.node.in_pe_order && most_members(team) > 1)
         note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
       return is_plain ? reduce_in_columns(team, order, call)
                       : reduce_in_staged_columns(team, order, call);
     }
   }
-  if (is_deterministic) {
+  if (team.node.in_pe_order) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
     return by_messages::run(team, call);
   }

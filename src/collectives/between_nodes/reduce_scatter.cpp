@@ -11,7 +11,6 @@
 #include "collectives/between_nodes/node_order.hpp"
 #include "collectives/between_nodes/through_leader.hpp"
 #include "collectives/by_messages.hpp"
-#include "collectives/policy/reduce_policy.hpp"
 
 namespace meshmem::between_nodes {
 namespace {
@@ -103,7 +102,7 @@ void scatter_direct(Team& team, const Reduction& op, void* dest, const void* sou
 void reduce_scatter(Team& team, const Collective& call) {
   if (call.count == 0) return;
   const Reduction& op = *call.op;
-  if (reduce_policy.settings.deterministic) {
+  if (team.node.in_pe_order) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
     return by_messages::run(team, call);
   }
@@ -113,6 +112,7 @@ void reduce_scatter(Team& team, const Collective& call) {
   scatter_in_batches(team, call, std::max<std::size_t>(most, 1),
                      [&](std::byte* all, std::byte* result, std::size_t elems) {
                        scatter_batch(team, op, all, result, elems);
+                       finish(op, result, elems, team.n);
                      });
 }
 

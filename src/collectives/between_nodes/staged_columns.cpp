@@ -53,13 +53,6 @@ bool can_be_staged(const Team& team, const void* dest, const void* source, std::
          is_symmetric(team, source, bytes);
 }
 
-Reduction as_combined(const Reduction& op) {
-  if (!op.carrier) return op;
-  Reduction combined{op.carrier->combine, op.carrier->elem_bytes};
-  combined.finish = op.carrier->finish;
-  return combined;
-}
-
 void await_own_copies(const char* routine) { device_transfer().complete(routine); }
 
 StagedColumn::StagedColumn(const Team& team, const Reduction& op, const ColumnPlan& plan,

@@ -26,8 +26,6 @@ inline constexpr std::size_t kStagedMessages = 1024 * kKiB;
 
 // Whether copies reach both buffers on all members of the node. Both must be symmetric.
 bool can_be_staged(const Team& team, const void* dest, const void* source, std::size_t bytes);
-// Returns `op` itself, or the reduction of the wider elements if `op` has a carrier.
-Reduction as_combined(const Reduction& op);
 // Waits until the caller's copies into its own device memory have arrived.
 void await_own_copies(const char* routine);
 

@@ -50,8 +50,8 @@ hipError_t move_by_rows(const Team& team, const Collective& call, hipStream_t st
 hipError_t reduce_by_rows(const Team& team, const Collective& call, hipStream_t stream) {
   const Reduction& op = *call.op;
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
-  const device::Plan plan =
-      reduce_policy.kernel_plan_by_rows(call.bytes(), team.n, channels_of(team), scatters);
+  const device::Plan plan = reduce_policy.kernel_plan_by_rows(
+      call.bytes(), team.n, channels_of(team), scatters, team.node.in_pe_order);
   const device::TeamHandle handle = handle_for_data(team);
   // By packets one kernel takes any number of elements.
   const std::size_t by_lines = device::most_reduced_by_wide_lines(handle, plan);

@@ -14,7 +14,11 @@
 
 namespace meshmem {
 
-// `caller`: the slot of the team, with the bit device::kFromStream if a stream calls.
+// Beside device::kFromStream: the team's order was fixed when the stream was asked, or when a graph
+// captured the call. Kernels do not set it: their calls follow the team as it is.
+constexpr std::uint32_t kInPeOrder = std::uint32_t{1} << 30;
+
+// `caller`: the slot of the team, with these bits if a stream calls.
 device::ProxyCommand command_of(const Collective& call, std::uint32_t caller);
 
 // The call that a command asks for. A type that kernels do not have ends the job.

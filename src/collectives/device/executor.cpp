@@ -191,7 +191,13 @@ hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t s
   const Reduction& op = *call.op;
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
   const auto plan_for = scatters ? &ReducePolicy::kernel_scatter_plan : &ReducePolicy::kernel_plan;
-  const device::Plan plan = (reduce_policy.*plan_for)(call.bytes(), team.n, channels_of(team));
+  const auto plan_in = [&](bool in_pe_order) {
+    return (reduce_policy.*plan_for)(call.bytes(), team.n, channels_of(team), in_pe_order);
+  };
+  const device::Plan plan = plan_in(team.node.in_pe_order);
+  if (team.node.in_pe_order && team.n > 1 && !device::is_located(op.kernel_type) &&
+      plan.algorithm != plan_in(false).algorithm)
+    note_slow_way(SlowWay::algorithm_in_pe_order, team.routine());
   const std::size_t least = static_cast<std::size_t>(team.n) * grain_of(op.elem_bytes);
   const bool by_copies = !scatters && plan.algorithm == ReduceAlgorithm::ring_and_copies &&
                          team.n > 1 && engines_are_apart() && call.count >= least &&

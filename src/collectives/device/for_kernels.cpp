@@ -24,12 +24,14 @@ namespace {
 using device::ProxyCommand;
 
 void execute(const ProxyCommand& command) {
-  const auto slot = static_cast<int>(command.pe & ~device::kFromStream);
+  const auto slot = static_cast<int>(command.pe & ~(device::kFromStream | kInPeOrder));
   Team* const members = runtime().teams().find(handle_of(slot));
   if (!members || !members->twin_for_kernels)
     fatal("a kernel calls a collective of team {}, which has no PEs on other machines", slot);
   Team& team = *members->twin_for_kernels;
   team.kernel_waits = (command.pe & device::kFromStream) == 0;
+  team.node.in_pe_order =
+      team.kernel_waits ? members->node.in_pe_order : (command.pe & kInPeOrder) != 0;
   team.begin_call("a collective in a kernel");
   const AskedCall asked(command);
   if (asked.call().kind == CollectiveKind::broadcast) check_root(team, asked.call().root);

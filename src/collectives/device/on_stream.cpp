@@ -69,7 +69,8 @@ hipError_t launch_by_host(const Team& team, const Collective& call, hipStream_t 
   require_proxy(team.routine());
   if (call.dest && any_on_device(call.dest, call.source))
     note_slow_way(SlowWay::collective_through_host, team.routine());
-  const auto caller = static_cast<std::uint32_t>(team.slot) | device::kFromStream;
+  const auto caller = static_cast<std::uint32_t>(team.slot) | device::kFromStream |
+                      (team.node.in_pe_order ? kInPeOrder : 0);
   return device::launch_proxy_command(command_of(call, caller), device::ProxyEnd::answered, stream);
 }
 
@@ -102,7 +103,7 @@ void run(Team& team, const Collective& call, hipStream_t stream) {
   const bool by_rows = team.takes_any_memory && on_device::goes_by_rows(call);
   if (call.kind == CollectiveKind::broadcast) check_root(team, call.root);
   if (calls_are_compared && !is_captured(stream)) [[unlikely]]
-    compare_stream_call(team, arguments_of(call) + (by_rows ? ", any memory" : ""));
+    compare_stream_call(team, arguments_of(team, call) + (by_rows ? ", any memory" : ""));
   if (is_empty(call)) return;
   MemoryOfCall memory(team.routine(), stream);
   if (by_rows)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses among the algorithms of device/collectives/algorithms.def.
-// Invariant: with MESHMEM_DETERMINISTIC every answer is an algorithm that adds in PE order.
+// Invariant: with in_pe_order every answer is an algorithm that adds in PE order.
 #include "collectives/policy/reduce_policy.hpp"
 
 #include <algorithm>
@@ -25,6 +25,10 @@ using enum ReduceAlgorithm;
 constexpr int kLanes = 32;
 constexpr int kBlocksOfWideLines = 128;
 constexpr unsigned kAnyBlocks = ~0u;
+
+// Kernels run this if a plan's algorithm does not add in PE order. On two H200 `direct` takes 4 to
+// 8 % longer than the ring (docs/measurements/two_h200.md).
+constexpr ReduceAlgorithm kInPeOrder = kDevicesAreProcessors ? pull : direct;
 
 // From this size on `classic` is the ring, unless MESHMEM_REDUCE_RING_MIN_BYTES is set: it reduces
 // as older libraries do.
@@ -66,7 +70,8 @@ void ReducePolicy::use_plan(const std::optional<device::Plan>& plan) {
 }
 
 // Returns the algorithm that the settings ask for; nullopt if a table chooses.
-std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t bytes) const {
+std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t bytes,
+                                                                   bool in_pe_order) const {
   const bool is_large =
       bytes >= settings.ring_min_bytes.value_or(
                    settings.rule.kind == ReduceRule::classic ? kClassicRingMinBytes : kAnySize);
@@ -82,7 +87,7 @@ std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t b
       algorithm = settings.rule.algorithm;
       break;
   }
-  if (algorithm && settings.deterministic && !adds_in_pe_order(*algorithm)) {
+  if (algorithm && in_pe_order && !adds_in_pe_order(*algorithm)) {
     if (settings.rule.kind == ReduceRule::one)
       note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
     return std::nullopt;
@@ -90,8 +95,9 @@ std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t b
   return algorithm;
 }
 
-ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_pes) const {
-  const auto by_settings = algorithm_by_settings(bytes);
+ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_pes,
+                                                       bool in_pe_order) const {
+  const auto by_settings = algorithm_by_settings(bytes, in_pe_order);
   const ReduceAlgorithm algorithm =
       by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->algorithm;
   const device::ReduceAlgorithmRow& row = device::row_of(algorithm);
@@ -115,14 +121,14 @@ device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {
 }
 
 // Returns the program's plan, else the environment's, else a table's.
-device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes) const {
+device::Plan ReducePolicy::wanted_plan(std::size_t bytes, int n_pes, bool in_pe_order) const {
   if (const std::uint64_t word = packed_plan_.load(std::memory_order_relaxed)) return unpack(word);
   device::Plan plan = table_plan(bytes, n_pes);
-  if (const auto algorithm = algorithm_by_settings(bytes)) {
+  if (const auto algorithm = algorithm_by_settings(bytes, in_pe_order)) {
     plan.algorithm = *algorithm;
   } else if (has_plans_for_few_blocks() && tuned_rows_.empty() &&
              settings.blocks.value_or(kAnyBlocks) <= kFewBlocks) {
-    plan = plan_for_few_blocks(plan, bytes, n_pes, *settings.blocks, settings.deterministic);
+    plan = plan_for_few_blocks(plan, bytes, n_pes, *settings.blocks, in_pe_order);
   }
   plan.blocks = within_limits(settings.blocks, plan.blocks);
   plan.threads = within_limits(settings.threads, plan.threads);
@@ -136,13 +142,14 @@ bool ReducePolicy::is_left_to_tables() const {
 
 // The tables' plans are for large slots. In a small slot the packets and chunks of a row hold 256
 // bytes or less: with more than two of them, reading the other PEs' memory takes less time.
-device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channels) const {
+device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channels,
+                                       bool in_pe_order) const {
   constexpr std::size_t kMostByRows = 512;
   constexpr int kThreadsOfPull = kDevicesAreProcessors ? 1 : 512;
-  device::Plan plan = wanted_plan(bytes, n_pes);
+  device::Plan plan = wanted_plan(bytes, n_pes, in_pe_order);
   if (channels == 1 && bytes > kMostByRows && is_left_to_tables())
     plan = {pull, 1, within_limits(settings.threads, kThreadsOfPull)};
-  if (settings.deterministic && !adds_in_pe_order(plan.algorithm)) plan.algorithm = two_shot;
+  if (in_pe_order && !adds_in_pe_order(plan.algorithm)) plan.algorithm = kInPeOrder;
   plan.blocks = std::min(plan.blocks, channels);
   plan.threads = std::min(plan.threads, most_threads(plan.algorithm));
   // A whole wave stores four wide lines at once, so blocks consist of whole waves.
@@ -155,10 +162,11 @@ device::Plan ReducePolicy::kernel_plan(std::size_t bytes, int n_pes, int channel
 // lines are better from the size on at which a reduction is no longer one_shot, as long as each
 // block of the kernel has few lines.
 std::optional<device::Plan> ReducePolicy::scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
-                                                                     int channels) const {
+                                                                     int channels,
+                                                                     bool in_pe_order) const {
   constexpr std::size_t kMost = 2 << 20, kMostOfTwo = 4 << 20;  // measured on 4 and on 2 H100
   if (!has_plans_for_few_blocks() || !is_left_to_tables()) return std::nullopt;
-  device::Plan plan = kernel_plan(bytes, n_pes, channels);
+  device::Plan plan = kernel_plan(bytes, n_pes, channels, in_pe_order);
   if (plan.algorithm == one_shot || plan.algorithm == one_shot_wide)
     return plan.algorithm == one_shot ? std::nullopt : std::optional(plan);
   plan = plan_of_all_wide_lines(one_shot_wide, channels);
@@ -177,9 +185,9 @@ device::Plan ReducePolicy::plan_of_all_wide_lines(ReduceAlgorithm algorithm, int
 
 // Large data goes by wide lines where there are such kernels, else by packets.
 device::Plan ReducePolicy::kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels,
-                                               bool scatters) const {
-  device::Plan plan =
-      scatters ? kernel_scatter_plan(bytes, n_pes, channels) : kernel_plan(bytes, n_pes, channels);
+                                               bool scatters, bool in_pe_order) const {
+  device::Plan plan = scatters ? kernel_scatter_plan(bytes, n_pes, channels, in_pe_order)
+                               : kernel_plan(bytes, n_pes, channels, in_pe_order);
   const device::ReduceKernel kernel = device::row_of(plan.algorithm).kernel;
   if (kernel == device::ReduceKernel::packets || kernel == device::ReduceKernel::wide_lines)
     return plan;
@@ -197,22 +205,25 @@ constexpr std::size_t kLeastScatteredByRing = kDevicesAreProcessors ? 1 << 10 : 
 // PEs' blocks are aligned alike. In the short rows of a single channel the ring's batches are
 // shorter than those of one hop. Two PEs also take the ring from 1 MiB on where the reduction would
 // be two_shot_wide, which cannot scatter.
-device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const {
+device::Plan ReducePolicy::kernel_scatter_plan(std::size_t bytes, int n_pes, int channels,
+                                               bool in_pe_order) const {
   constexpr std::size_t kLine = 16;
-  if (const auto plan = scatter_plan_of_wide_lines(bytes, n_pes, channels)) return *plan;
-  device::Plan plan = kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels);
-  const bool by_wide_lines = plan.algorithm == two_shot_wide && !settings.deterministic;
+  if (const auto plan = scatter_plan_of_wide_lines(bytes, n_pes, channels, in_pe_order))
+    return *plan;
+  device::Plan plan =
+      kernel_plan(bytes * static_cast<std::size_t>(n_pes), n_pes, channels, in_pe_order);
+  const bool by_wide_lines = plan.algorithm == two_shot_wide && !in_pe_order;
   if (by_wide_lines && n_pes == 2 && bytes >= std::size_t{1} << 20)
     plan = {ring, std::min(within_limits(settings.blocks, 128), channels), 256};  // on H100
   const bool is_pulled = !kDevicesAreAmd && bytes >= kLeastScatteredByRing &&
                          plan.algorithm == pull && settings.rule.kind == ReduceRule::automatic &&
-                         !settings.deterministic;
+                         !in_pe_order;
   const bool is_ring = plan.algorithm == ring || plan.algorithm == ring_and_copies || is_pulled;
   if (is_ring && bytes % kLine == 0 && channels > 1) {
     plan.algorithm = ring;
     return plan;
   }
-  plan = kernel_plan(bytes, n_pes, channels);
+  plan = kernel_plan(bytes, n_pes, channels, in_pe_order);
   plan.algorithm = one_shot;
   return plan;
 }

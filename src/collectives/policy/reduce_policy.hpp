@@ -24,7 +24,6 @@ namespace meshmem {
 struct ReduceSettings {
   ReduceRule rule{};
   std::optional<std::size_t> ring_min_bytes{};
-  bool deterministic = false;
   // For reductions by kernels, on device memory.
   std::optional<unsigned> blocks{};
   std::optional<unsigned> threads{};
@@ -45,20 +44,25 @@ class ReducePolicy {
   // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
+  // in_pe_order: the algorithm must add in PE order (NodeTeam::in_pe_order).
+
   // For host memory: an algorithm that the host has. Small sizes need no look at the tables, which
-  // would take a tenth of the reduction's time.
-  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const {
+  // would take a tenth of the reduction's time. One-shot adds in PE order.
+  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes, bool in_pe_order = false) const {
     if (bytes <= kOneShotBytes && settings.rule.kind == ReduceRule::automatic &&
         !settings.ring_min_bytes) [[likely]]
       return ReduceAlgorithm::one_shot;
-    return host_algorithm_of_tables(bytes, n_pes);
+    return host_algorithm_of_tables(bytes, n_pes, in_pe_order);
   }
   // Returns the plan for a kernel of a team with `channels` channels.
-  device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels) const;
+  device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels,
+                           bool in_pe_order = false) const;
   // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
-  device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels) const;
+  device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels,
+                                   bool in_pe_order = false) const;
   // The same among the algorithms that use only the team's rows in other PEs' memory (by_rows.hpp).
-  device::Plan kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels, bool scatters) const;
+  device::Plan kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels, bool scatters,
+                                   bool in_pe_order = false) const;
   // The tables' own plan for kernels.
   device::Plan table_plan(std::size_t bytes, int n_pes) const;
 
@@ -70,17 +74,17 @@ class ReducePolicy {
   static constexpr std::size_t kOneShotBytes = 512;
 
  private:
-  ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes) const;
-  std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes) const;
+  ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes, bool in_pe_order) const;
+  std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes, bool in_pe_order) const;
   std::optional<device::ReduceLimits> limits_by_settings() const;
   device::ReduceLimits block_limits(int n_pes) const;
   device::ReduceLimits grid_limits(int n_pes) const;
-  device::Plan wanted_plan(std::size_t bytes, int n_pes) const;
+  device::Plan wanted_plan(std::size_t bytes, int n_pes, bool in_pe_order) const;
   // Whether neither the program nor the environment has chosen an algorithm.
   bool is_left_to_tables() const;
   device::Plan plan_of_all_wide_lines(ReduceAlgorithm algorithm, int channels) const;
-  std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes,
-                                                         int channels) const;
+  std::optional<device::Plan> scatter_plan_of_wide_lines(std::size_t bytes, int n_pes, int channels,
+                                                         bool in_pe_order) const;
 
   std::vector<PlanRow> tuned_rows_;
   std::atomic<std::uint64_t> packed_plan_{0};  // the program's, 0 for none

@@ -276,6 +276,12 @@ const std::map<std::string, Different> kDifferentCalls = {
     {"differ_operation",
      {[] { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 2); },
       [] { shmem_long_max_reduce(SHMEM_TEAM_WORLD, heap, heap, 2); }}},
+    {"differ_order",
+     {[] {
+        shmemx_team_fix_reduce_order(SHMEM_TEAM_WORLD);
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 2);
+      },
+      [] { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 2); }}},
     {"differ_count",
      {[] { shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, &global, 1); },
       [] { shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, &global, 2); }}},
