@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounds of expert parallelism, compared bit by bit with plain loops. All numbers are small whole
-ones or eighths, so sums of floats are exact in any order."""
+ones or eighths, so sums of floats are exact in any order. Tensors are where the device heap is:
+with a library for GPUs the tests are of CUDA tensors."""
 import types
 
 import meshmem
@@ -11,6 +12,22 @@ from meshmem.torch import Experts
 
 FP8 = torch.float8_e4m3fn
 WORLD = meshmem.TEAM_WORLD
+
+
+@pytest.fixture(autouse=True, scope="module")
+def device():
+    with Experts(WORLD, hidden=1, top_k=1, experts=1, max_tokens=1) as moe:
+        place = moe.rows.device
+    torch.set_default_device(place)
+    yield place
+    torch.set_default_device(None)
+
+
+def whole(seed, low, high, *sizes):
+    """Random numbers, the same on all devices."""
+    generator = torch.Generator().manual_seed(seed)
+    made = torch.randint(low, high + 1, sizes, generator=generator, device="cpu")
+    return made.to(torch.get_default_device())
 
 
 class Layer:
@@ -26,17 +43,15 @@ class Layer:
 
     def given(self, turn, pe):
         """Some tokens, all or none. A quarter of the choices is -1, and one expert has no row."""
-        s, generator = self.shape, torch.Generator().manual_seed(100 * turn + pe)
-
-        def whole(low, high, *sizes):
-            return torch.randint(low, high + 1, sizes, generator=generator)
-
-        n = [0, s.max_tokens, int(whole(0, s.max_tokens, 1))][(turn + pe) % 3]
-        indices = whole(0, s.experts - 1, n, s.top_k)
-        indices[(whole(0, 3, n, s.top_k) == 0) | (indices == s.experts // 2)] = -1
+        s, seed = self.shape, 100 * turn + 10 * pe
+        n = [0, s.max_tokens, int(whole(seed, 0, s.max_tokens, 1))][(turn + pe) % 3]
+        indices = whole(seed + 1, 0, s.experts - 1, n, s.top_k)
+        indices[(whole(seed + 2, 0, 3, n, s.top_k) == 0) | (indices == s.experts // 2)] = -1
         return types.SimpleNamespace(
-            n=n, indices=indices.to(torch.int32), tokens=whole(-8, 8, n, s.hidden).to(s.dtype),
-            weights=whole(-8, 8, n, s.top_k) / 8, scales=whole(1, 4, n, -(-s.hidden // 128)) * 1.0)
+            n=n, indices=indices.to(torch.int32),
+            tokens=whole(seed + 3, -8, 8, n, s.hidden).to(s.dtype),
+            weights=whole(seed + 4, -8, 8, n, s.top_k) / 8,
+            scales=whole(seed + 5, 1, 4, n, -(-s.hidden // 128)).float())
 
     def wide(self, tokens, scales):
         tokens = tokens.float()
@@ -208,8 +223,7 @@ def test_a_plan_serves_a_backward_pass(n):
 def test_indices_of_topk(me, n):
     """int64, as torch.topk makes them."""
     layer = Layer(WORLD, list(range(n)), max_tokens=6)
-    scores = torch.rand(6, layer.shape.experts, generator=torch.Generator().manual_seed(me))
-    weights, indices = torch.topk(scores, 2)
+    weights, indices = torch.topk(whole(me, 1, 1000, 6, layer.shape.experts) / 1000, 2)
     tokens = torch.full((6, 24), 8.0 + me)
     layer.moe.plan(indices)
     rows, counts, _ = layer.moe.dispatch(tokens)
@@ -220,6 +234,26 @@ def test_indices_of_topk(me, n):
     dist.all_reduce(total)
     assert int(total) == 12 * n
     layer.moe.close()
+
+
+def test_a_graph(n, device):
+    """Which is replayed with other tokens."""
+    if device.type == "cpu":
+        pytest.skip("a graph needs a GPU")
+    layer = Layer(WORLD, list(range(n)))
+    moe, given = layer.moe, layer.given(1, meshmem.my_pe())
+    chosen, tokens = (given.indices >= 0).sum(1, keepdim=True), given.tokens.clone()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        moe.plan(given.indices)
+        moe.results.copy_(moe.dispatch(tokens)[0])
+        sums = moe.combine(torch.ones_like(given.weights))
+    for turn in range(3):
+        tokens.copy_(given.tokens + turn)
+        graph.replay()
+        assert sums.equal(tokens * chosen)
+    torch.cuda.synchronize()
+    moe.close()
 
 
 def test_an_index_that_is_no_expert(n):
