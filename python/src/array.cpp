@@ -204,6 +204,14 @@ void bind_arrays(nb::module_& module) {
   module.def("allocate", &allocate, nb::arg("shape"), nb::arg("sample"), nb::arg("is_cleared"),
              nb::arg("align"), nb::arg("hints"), nb::arg("is_on_device"));
   module.def("reallocate", &reallocate, nb::arg("array"), nb::arg("shape"));
+  module.def(
+      "device_of",
+      [](std::uintptr_t address) {
+        const Device device = device_of(reinterpret_cast<const void*>(address));
+        return nb::make_tuple(static_cast<int>(device.kind), device.number);
+      },
+      nb::arg("address"), nb::sig("def device_of(address: int) -> tuple[int, int]"),
+      "As __dlpack_device__ of an array at this address of the device heap.");
   array.def("free", &free_allocation,
             "Releases the memory (9.3, shmem_free). Collective: all PEs free the same arrays in "
             "the same order.\n\nRaises BufferError while a NumPy array or a memoryview of the "

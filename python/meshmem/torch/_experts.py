@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expert parallelism: tokens travel to the experts that they have chosen, and the results back.
+docs/experts.md is for users."""
+from __future__ import annotations
+
+import typing
+
+import torch
+import torch.distributed as dist
+
+import meshmem
+
+from . import _c, _symm_mem
+
+Team = typing.Union[meshmem.Team, dist.ProcessGroup, None]
+
+
+def _pes_of(team: typing.Any) -> list[int]:
+    """In the world. A group's ranks are PEs."""
+    if team is None or team is dist.GroupMember.NON_GROUP_MEMBER:
+        return []
+    if isinstance(team, dist.ProcessGroup):
+        return dist.get_process_group_ranks(team)
+    if not isinstance(team, meshmem.Team):
+        raise TypeError(f"team: {type(team).__name__} is neither a Team nor a ProcessGroup")
+    pes = [team.translate_pe(pe, meshmem.TEAM_WORLD) for pe in range(team.n_pes())]
+    return [pe for pe in pes if pe is not None]
+
+
+class Experts:
+    """Sends each token of a mixture of experts to the PEs of its experts, and adds up the results.
+
+    All PEs of the job make it and close it together, since it takes symmetric memory. The experts
+    are spread over a team, or over the ranks of a process group; other PEs pass None. `hidden` is
+    the length of a token, `top_k` the number of its choices, `experts` that of all experts, and
+    `max_tokens` the most tokens of a PE. With a `capacity` an expert takes that many rows, and
+    drops the others. Results and sums have `result_dtype`: by default dtype, and bfloat16 for
+    float8_e4m3fn.
+
+    plan, dispatch and combine are collectives of the team on the current stream; a CUDA graph can
+    capture them. With CPU tensors they have ended when they return. They have no gradients. All
+    tensors are contiguous, and on the experts' device. Wrong ones raise TypeError or ValueError.
+
+    These tensors are the memory itself, which every round uses:
+
+    rows: [max_rows, hidden], the tokens that have come, expert by expert.
+    row_scales: [max_rows, scales of a token], of tokens of float8_e4m3fn.
+    results: [max_rows, hidden], a place for what the experts make of their rows.
+    counts, offsets: expert first_expert + i has counts[i] rows from row offsets[i] on. The last
+        offset is behind all rows.
+    dropped: [1], how many choices of this PE's tokens found no room.
+    status: [1], becomes 1 by an index that is no expert. Only the program clears it.
+    """
+
+    rows: torch.Tensor
+    row_scales: torch.Tensor
+    results: torch.Tensor
+    counts: torch.Tensor
+    offsets: torch.Tensor
+    dropped: torch.Tensor
+    status: torch.Tensor
+    first_expert: int
+
+    def __init__(self, team: Team, *, hidden: int, top_k: int, experts: int, max_tokens: int,
+                 dtype: torch.dtype = torch.bfloat16,
+                 result_dtype: typing.Optional[torch.dtype] = None, capacity: int = 0,
+                 max_blocks: int = 0) -> None:
+        if not meshmem.is_initialized():
+            _symm_mem._start()
+        pes = _pes_of(team)
+        self._handle = _c.Experts(pes, dtype, result_dtype, hidden, top_k, experts, max_tokens,
+                                  capacity, max_blocks)
+        for name in Experts.__annotations__ if pes else ():
+            setattr(self, name, getattr(self._handle, name)())
+
+    def plan(self, indices: torch.Tensor) -> None:
+        """Begins a round: finds out where rows go, and sets counts, offsets and dropped.
+
+        indices: [tokens, top_k] of int32, or of int64, which costs a copy. Each is an expert, or -1
+        for nobody. PEs may have different numbers of tokens, or none.
+        """
+        self._handle.plan(indices)
+
+    def dispatch(self, tokens: torch.Tensor, scales: typing.Optional[torch.Tensor] = None
+                 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Sends the tokens of the last plan. Returns rows, counts and offsets of this PE's experts.
+
+        tokens: [tokens, hidden] of dtype. scales: only with float8_e4m3fn, [tokens, hidden / 128]
+        of float32, rounded up; row_scales gets them. The rows stay until the next call. Another
+        dispatch needs a plan or a combine before it.
+        """
+        self._handle.dispatch(tokens, scales)
+        return self.rows, self.counts, self.offsets
+
+    def combine(self, weights: torch.Tensor, out: typing.Optional[torch.Tensor] = None,
+                results: typing.Optional[torch.Tensor] = None) -> torch.Tensor:
+        """Returns the sums of weight * result over each token's choices, [tokens, hidden] of
+        result_dtype, in out if it is given.
+
+        weights: [tokens, top_k] of float32. results: the tensor of this name, or a symmetric one of
+        its shape, such as rows. It must not change before the next plan or dispatch.
+        """
+        return typing.cast(torch.Tensor, self._handle.combine(weights, out, results))
+
+    def close(self) -> None:
+        """Frees the memory, after the calls on streams. Collective of all PEs. No tensor of it and
+        no graph may be in use any more."""
+        if not self._handle.is_open():
+            raise ValueError("experts: closed")
+        self._handle.close()
+
+    def __enter__(self) -> Experts:
+        return self
+
+    def __exit__(self, error: typing.Any, value: typing.Any, traceback: typing.Any) -> None:
+        """Closes it. After an error other PEs may not come here, so it stays."""
+        if error is None and self._handle.is_open():
+            self._handle.close()

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expert parallelism as a class of Python, over which _experts.py has the one that programs use.
+#include "experts.hpp"
+#include "parts.hpp"
+
+namespace meshmem::pytorch {
+
+namespace py = pybind11;
+
+namespace {
+
+c10::Device device_of(const void* address) {
+  constexpr int kHost = 1;  // DLPack's number
+  const py::gil_scoped_acquire locked;
+  const auto [kind, number] = py::module::import("meshmem._core")
+                                  .attr("device_of")(reinterpret_cast<std::uintptr_t>(address))
+                                  .cast<std::pair<int, int>>();
+  if (kind == kHost) return c10::kCPU;
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(number)};  // PyTorch calls AMD's so too
+}
+
+}  // namespace
+
+void register_experts(py::module& module) {
+  py::class_<Experts> experts(module, "Experts");
+  experts.def(py::init([](const std::vector<int>& pes, c10::ScalarType dtype,
+                          std::optional<c10::ScalarType> result_dtype, int hidden, int top_k,
+                          int n_experts, int max_tokens, int capacity, int max_blocks) {
+                const py::gil_scoped_release unlocked;
+                shmemx_moe_shape_t shape{};
+                shape.hidden = hidden;
+                shape.top_k = top_k;
+                shape.experts = n_experts;
+                shape.max_tokens = max_tokens;
+                shape.capacity = capacity;
+                shape.max_blocks = max_blocks;
+                return std::make_unique<Experts>(pes, Experts::Types{dtype, result_dtype}, shape,
+                                                 device_of);
+              }),
+              py::arg("pes"), py::arg("dtype"), py::arg("result_dtype"), py::arg("hidden"),
+              py::arg("top_k"), py::arg("experts"), py::arg("max_tokens"), py::arg("capacity"),
+              py::arg("max_blocks"));
+  using Unlocked = py::call_guard<py::gil_scoped_release>;
+  experts.def("plan", &Experts::plan, Unlocked());
+  experts.def("dispatch", &Experts::dispatch, Unlocked());
+  experts.def("combine", &Experts::combine, Unlocked());
+  experts.def("close", &Experts::close, Unlocked());
+  experts.def("is_open", &Experts::is_open);
+  experts.def("first_expert", &Experts::first_expert);
+  for (const auto& [name, tensor] : {std::pair{"rows", &Experts::rows},
+                                     {"row_scales", &Experts::row_scales},
+                                     {"results", &Experts::results},
+                                     {"counts", &Experts::counts},
+                                     {"offsets", &Experts::offsets},
+                                     {"dropped", &Experts::dropped},
+                                     {"status", &Experts::status}})
+    experts.def(name, tensor);
+}
+
+}  // namespace meshmem::pytorch

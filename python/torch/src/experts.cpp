@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks tensors, and puts the calls of expert parallelism on the caller's stream.
+// Invariant: a wrong tensor raises an exception that names the argument, before anything is sent.
+#include "experts.hpp"
+
+#include "checks.hpp"
+#include "device_streams.hpp"
+
+namespace meshmem::pytorch {
+namespace {
+
+struct MoeType {
+  int type;
+  c10::ScalarType dtype;
+};
+constexpr MoeType kMoeTypes[] = {{SHMEMX_MOE_FLOAT, at::kFloat},
+                                 {SHMEMX_MOE_HALF, at::kHalf},
+                                 {SHMEMX_MOE_BFLOAT16, at::kBFloat16},
+                                 {SHMEMX_MOE_FP8, at::kFloat8_e4m3fn}};
+
+int moe_type_of(c10::ScalarType dtype, const char* argument, bool is_result) {
+  for (const MoeType& row : kMoeTypes)
+    if (row.dtype == dtype && !(is_result && row.type == SHMEMX_MOE_FP8)) return row.type;
+  TORCH_CHECK_TYPE(false, argument, ": ", dtype, " is not float32, float16",
+                   is_result ? " or bfloat16" : ", bfloat16 or float8_e4m3fn");
+}
+
+c10::ScalarType dtype_of_moe(int type) {
+  for (const MoeType& row : kMoeTypes)
+    if (row.type == type) return row.dtype;
+  return at::kFloat;
+}
+
+}  // namespace
+
+Experts::Experts(const std::vector<int>& pes, Types types, shmemx_moe_shape_t shape,
+                 const DeviceOf& device_of) {
+  shape.type = moe_type_of(types.dtype, "dtype", false);
+  if (types.result_dtype)
+    shape.result_type = moe_type_of(*types.result_dtype, "result_dtype", true);
+  TORCH_CHECK(pes.empty() || !shmemx_team_of_pes(pes.data(), static_cast<int>(pes.size()), &team_),
+              "Experts: the library has no more teams");
+  n_done_ =
+      static_cast<std::uint64_t*>(shmem_malloc_with_hints(sizeof *n_done_, SHMEMX_MALLOC_DEVICE));
+  const bool is_made = n_done_ && shmemx_moe_create(team_, &shape, &moe_) == 0;
+  if (!is_made) close();
+  TORCH_CHECK(is_made,
+              "Experts: numbers are out of their limits, PEs of a team give different ones, or "
+              "MESHMEM_DEVICE_HEAP_SIZE is too small; SHMEM_DEBUG=1 says which");
+  if (pes.empty()) return;
+  shmemx_moe_view(moe_, &view_);
+  device_ = device_of(view_.rows);
+  dtype_ = types.dtype;
+  result_dtype_ = dtype_of_moe(view_.shape.result_type);
+  if (device_.is_cpu()) *n_done_ = 0;
+}
+
+void Experts::close() {
+  if (moe_) shmemx_moe_destroy(std::exchange(moe_, nullptr));
+  if (n_done_) shmem_free(std::exchange(n_done_, nullptr));
+  if (team_ != SHMEM_TEAM_INVALID) shmem_team_destroy(std::exchange(team_, SHMEM_TEAM_INVALID));
+}
+
+// ---- Checks
+
+void Experts::require_member() const {
+  int is_started = 0;
+  shmem_query_initialized(&is_started);
+  TORCH_CHECK(is_started, "meshmem: call meshmem.init() first");
+  TORCH_CHECK_VALUE(moe_, "experts: closed");
+  TORCH_CHECK_VALUE(team_ != SHMEM_TEAM_INVALID, "team: this PE is not in it");
+}
+
+void Experts::require_plan() const {
+  require_member();
+  TORCH_CHECK(n_tokens_ >= 0, "experts: call plan first");
+}
+
+void Experts::require(const at::Tensor& tensor, const char* argument, c10::ScalarType dtype,
+                      const Sizes& sizes) const {
+  require_usable(tensor, argument);
+  TORCH_CHECK_TYPE(tensor.scalar_type() == dtype, argument, ": its dtype is ", tensor.scalar_type(),
+                   ", but ", dtype, " is needed");
+  TORCH_CHECK_TYPE(tensor.device() == device_, argument, ": on ", tensor.device(),
+                   ", but the experts are on ", device_);
+  TORCH_CHECK_VALUE(tensor.sizes() == at::IntArrayRef(sizes), argument, ": its shape is ",
+                    tensor.sizes(), ", but ", at::IntArrayRef(sizes), " is needed");
+}
+
+// ---- Calls
+
+at::Tensor Experts::tensor(void* data, const Sizes& sizes, c10::ScalarType dtype) const {
+  require_member();
+  return at::from_blob(data, sizes, at::TensorOptions().dtype(dtype).device(device_));
+}
+
+template <typename Call>
+void Experts::run(const Call& call) {
+  if (!device_.is_cpu()) return call(guard_of(device_).getStream(device_).native_handle());
+  call(nullptr);
+  shmemx_signal_op_on_stream(n_done_, ++n_calls_, SHMEM_SIGNAL_SET, shmem_my_pe(), nullptr);
+  shmem_signal_wait_until(n_done_, SHMEM_CMP_EQ, n_calls_);
+}
+
+void Experts::plan(const at::Tensor& indices) {
+  require_member();
+  // torch.topk makes them of int64.
+  const bool is_long = indices.defined() && indices.scalar_type() == at::kLong;
+  const std::int64_t tokens = indices.defined() && indices.dim() > 0 ? indices.size(0) : 0;
+  require(indices, "indices", is_long ? at::kLong : at::kInt, {tokens, view_.shape.top_k});
+  TORCH_CHECK_VALUE(tokens <= view_.shape.max_tokens, "indices: ", tokens,
+                    " tokens, but max_tokens is ", view_.shape.max_tokens);
+  const at::Tensor used = indices.to(at::kInt);
+  run([&](shmemx_stream_t stream) {
+    shmemx_moe_plan_on_stream(moe_, used.const_data_ptr<int>(), static_cast<int>(tokens), stream);
+  });
+  n_tokens_ = tokens;
+}
+
+void Experts::dispatch(const at::Tensor& tokens, const std::optional<at::Tensor>& scales) {
+  require_plan();
+  require(tokens, "tokens", dtype_, {n_tokens_, hidden()});
+  const bool needs_scales = view_.scales_of_row > 0;
+  TORCH_CHECK_VALUE(scales.has_value() == needs_scales, "scales: tokens of ", dtype_,
+                    needs_scales ? " need them" : " have none");
+  if (scales) require(*scales, "scales", at::kFloat, {n_tokens_, view_.scales_of_row});
+  run([&](shmemx_stream_t stream) {
+    shmemx_moe_dispatch_on_stream(moe_, tokens.const_data_ptr(),
+                                  scales ? scales->const_data_ptr<float>() : nullptr, stream);
+  });
+}
+
+at::Tensor Experts::combine(const at::Tensor& weights, const std::optional<at::Tensor>& out,
+                            const std::optional<at::Tensor>& results) {
+  require_plan();
+  require(weights, "weights", at::kFloat, {n_tokens_, view_.shape.top_k});
+  if (out) require(*out, "out", result_dtype_, {n_tokens_, hidden()});
+  if (results) {
+    require(*results, "results", result_dtype_, max_rows({hidden()}));
+    TORCH_CHECK_VALUE(shmemx_reached_on_stream(results->const_data_ptr(), results->nbytes()),
+                      "results: not in symmetric memory of the device");
+  }
+  const at::Tensor sums = out ? *out
+                              : at::empty({n_tokens_, hidden()},
+                                          at::TensorOptions().dtype(result_dtype_).device(device_));
+  run([&](shmemx_stream_t stream) {
+    shmemx_moe_combine_on_stream(moe_, results ? results->const_data_ptr() : view_.results,
+                                 weights.const_data_ptr<float>(), sums.mutable_data_ptr(), stream);
+  });
+  return sums;
+}
+
+}  // namespace meshmem::pytorch
