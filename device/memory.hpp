@@ -29,8 +29,8 @@
 //                                 and any of its threads may announce that
 //   pause                         between two polls
 //   pause_for, has_waited         pause with find(), which returns the address that the caller
-//                                 waits for; has_waited is called after the last poll. Only the cpu
-//                                 target uses them for more than a pause
+//                                 waits for; has_waited is called after the last poll. The cpu
+//                                 target shows such waits, and checks on GPUs limit them
 //   host_reaches                  whether the host can use the address too: false for shared memory
 //                                 and the stack
 //   load_plain, store_plain       one ordinary access to memory whose declared type only the user
@@ -101,11 +101,17 @@ MESHMEM_DEVICE void store_plain(T* to, T value) {
 namespace meshmem {
 namespace device {
 
+#if MESHMEM_KERNEL_CHECKS  // late_waits.hpp
+template <typename Find>
+MESHMEM_DEVICE void pause_for(const Find& find);
+MESHMEM_DEVICE void has_waited();
+#else
 template <typename Find>
 MESHMEM_DEVICE void pause_for(const Find&) {
   pause();
 }
 MESHMEM_DEVICE void has_waited() {}
+#endif
 
 }  // namespace device
 }  // namespace meshmem

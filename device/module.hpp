@@ -208,6 +208,14 @@ MESHMEM_DEVICE void check_no_overlap(const void* dest, std::size_t dest_bytes, c
   trap();
 }
 
+}  // namespace device
+}  // namespace meshmem
+
+#include "device/late_waits.hpp"
+
+namespace meshmem {
+namespace device {
+
 // Where a symmetric address of this PE is in PE `pe`; null if the address is not symmetric or the
 // PE is out of reach.
 MESHMEM_DEVICE std::byte* try_translate(const void* address, int pe) {

@@ -251,7 +251,8 @@ struct State {
   const TeamView* teams;  // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
-  ProxyRing proxy;  // by which kernels reach PEs of other nodes
+  ProxyRing proxy;             // by which kernels reach PEs of other nodes
+  std::uint64_t longest_wait;  // on GPUs and with checks, in ticks of wall_clock64(); 0: no limit
 
   // Sets arrivals_after from the sync slabs of all PEs, once the layout is known. The addresses are
   // those of TeamSync::arrival().

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
@@ -39,14 +40,41 @@ inline void publish(Line& line, std::uint64_t epoch) {
 }
 
 // Waits for PE `pe` of the team to reach `epoch` on its `line`, and returns the epoch that it sees.
-// Afterwards the caller can read what that PE wrote before.
-inline std::uint64_t await(const NodeTeam& team, const Line& line, std::uint64_t epoch, int pe) {
+// Afterwards the caller can read what that PE wrote before. pes() are the PEs that have to act.
+template <typename Pes>
+inline std::uint64_t await_line(const NodeTeam& team, const Line& line, std::uint64_t epoch, int pe,
+                                const Pes& pes) {
   std::uint64_t seen = 0;
   wait_until_ready(
       [&] { return has_reached(seen = line.epoch.load(std::memory_order_acquire), epoch); },
-      [&] { return fmt::format("PE {} in {}", team.world_pe(pe), team.call_text()); });
+      [&] {
+        return Awaited(fmt::format("PE {} in {}", team.world_pe(pe), team.call_text()), pes());
+      });
   return seen;
 }
+
+inline std::uint64_t await(const NodeTeam& team, const Line& line, std::uint64_t epoch, int pe) {
+  return await_line(team, line, epoch, pe, [&] { return std::vector{team.world_pe(pe)}; });
+}
+
+// The same for the line line_of(area) of PE `pe`, in an operation in which this PE waits for that
+// line of every member.
+template <typename LineOf>
+inline std::uint64_t await_one_of_all(const NodeTeam& team, const LineOf& line_of,
+                                      std::uint64_t epoch, int pe) {
+  return await_line(team, line_of(team.area_of(pe)), epoch, pe, [&] {
+    std::vector<int> missing;
+    for (int other = 0; other < team.n; ++other) {
+      const Line& line = line_of(team.area_of(other));
+      if (other != team.me && !has_reached(line.epoch.load(std::memory_order_relaxed), epoch))
+        missing.push_back(team.world_pe(other));
+    }
+    return missing;
+  });
+}
+
+inline constexpr auto arrive_of = [](const TeamArea& area) -> const Line& { return area.arrive; };
+inline constexpr auto done_of = [](const TeamArea& area) -> const Line& { return area.done; };
 
 inline void announce(NodeTeam& team, std::uint64_t sequence) {
   publish(team.my_area().arrive, sequence);
@@ -58,7 +86,7 @@ inline void await_all_announced(NodeTeam& team, std::uint64_t sequence) {
   std::uint64_t least = team.sequence;
   for (int i = 1; i < team.n; ++i) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
-    const std::uint64_t seen = await(team, team.area_of(pe).arrive, sequence, pe);
+    const std::uint64_t seen = await_one_of_all(team, arrive_of, sequence, pe);
     if (has_reached(least, seen)) least = seen;
   }
   if (has_reached(least, team.known_started)) team.known_started = least;
@@ -82,7 +110,7 @@ inline void finish_together(NodeTeam& team, std::uint64_t sequence) {
   publish(team.my_area().done, sequence);
   for (int i = 1; i < team.n; ++i) {
     const int pe = team.me + i < team.n ? team.me + i : team.me + i - team.n;
-    await(team, team.area_of(pe).done, sequence, pe);
+    await_one_of_all(team, done_of, sequence, pe);
   }
   note_all_started(team, sequence);
 }

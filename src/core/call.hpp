@@ -9,17 +9,21 @@
 
 #include <cstdint>
 
+#include "core/faults.hpp"
 #include "core/runtime.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/address_map.hpp"
 
 namespace meshmem {
 
-// Ends the job if the library is not between init and finalize, or if a kernel calls.
+// Ends the job if the library is not between init and finalize, or if a kernel calls. At a thread's
+// first call also lets the thread explain its faults.
 inline void require_active(const char* routine) {
   host_only(routine);
   if (address_map.n_pes == 0) [[unlikely]]
     refuse_pe(address_map, 0, routine);
+  if (!has_taken_fault_stack) [[unlikely]]
+    take_fault_stack();
 }
 
 // A call without a context: its PE numbers are the world's.

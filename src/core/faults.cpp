@@ -120,6 +120,31 @@ std::string text_of_fault(const siginfo_t& about, const void* context) {
   return fmt::format("{} at {}: {}", name, about.si_addr, text_of_address(about, context));
 }
 
+// A stack for the signal handlers of this thread. Its pages have no memory until they are used.
+class FaultStack {
+ public:
+  FaultStack() {
+    stack_t stack{};
+    if (sigaltstack(nullptr, &stack) != 0 || !(stack.ss_flags & SS_DISABLE)) return;
+    memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack = {.ss_sp = memory_, .ss_flags = 0, .ss_size = kBytes};
+    if (memory_ != MAP_FAILED) sigaltstack(&stack, nullptr);
+  }
+  ~FaultStack() {
+    stack_t stack{};
+    if (memory_ == MAP_FAILED || sigaltstack(nullptr, &stack) != 0 || stack.ss_sp != memory_)
+      return;  // the program has set another one
+    stack.ss_flags = SS_DISABLE;
+    if (sigaltstack(&stack, nullptr) == 0) munmap(memory_, kBytes);
+  }
+  FaultStack(const FaultStack&) = delete;
+  FaultStack& operator=(const FaultStack&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 256 * 1024;  // debug information is read on it
+  void* memory_ = MAP_FAILED;
+};
+
 // Prints lines about a fault, and ends the process. A second fault in here ends it at once. A
 // signal that a process has sent gets no line.
 void explain_fault(int number, siginfo_t* about, void* context) {
@@ -144,15 +169,15 @@ void end_by_core_files(SymmetricHeap& heap) {
   });
 }
 
+constinit thread_local bool has_taken_fault_stack = false;
+
+void take_fault_stack() {
+  has_taken_fault_stack = true;
+  static thread_local FaultStack stack;
+}
+
 void explain_faults() {
-  constexpr std::size_t kStack = 256 * 1024;  // debug information is read on it
-  stack_t stack{};
-  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {
-    void* const memory =
-        mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stack = {.ss_sp = memory, .ss_flags = 0, .ss_size = kStack};
-    if (memory != MAP_FAILED) sigaltstack(&stack, nullptr);
-  }
+  take_fault_stack();
   for (const int number : {SIGSEGV, SIGBUS}) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;

@@ -22,6 +22,13 @@ void end_by_core_files(SymmetricHeap& heap);
 // allocation. The latter is for the cpu target alone: GPUs end their kernels themselves.
 void explain_faults();
 
+// Gives the calling thread a stack on which explain_faults() also works when the thread's own stack
+// is full. A thread that has another one keeps it.
+[[gnu::cold, gnu::noinline]] void take_fault_stack();
+
+// True once this thread has called take_fault_stack().
+extern constinit thread_local bool has_taken_fault_stack [[gnu::tls_model("initial-exec")]];
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_CORE_FAULTS_HPP_

@@ -129,17 +129,18 @@ void Lock::acquire() {
     allow_variable_names();
     fatal("{}: {} was not 0 before its first use", routine_, text());
   }
+  const int pe_before = static_cast<int>(before) - 1;
   // Release: publishes nothing but the number itself. The predecessor reads it before it gives me
   // the lock.
-  add_to_place(static_cast<int>(before) - 1, my_number_);
-  note_blocker(static_cast<int>(map_.my_pe), static_cast<int>(before) - 1);
+  add_to_place(pe_before, my_number_);
   wait_until_ready([&] { return (load(mine_->place) & kHeld) != 0; },
                    [&] {
-                     return fmt::format("{} in {}{}; PE {} is before this one", text(), routine_,
-                                        map_.n_pes <= kMostAsked ? ", " + holder_text() : "",
-                                        before - 1);
+                     const std::string holder =
+                         map_.n_pes <= kMostAsked ? ", " + holder_text() : "";
+                     return Awaited(fmt::format("{} in {}{}; PE {} is before this one", text(),
+                                                routine_, holder, pe_before),
+                                    {pe_before});
                    });
-  note_blocker(static_cast<int>(map_.my_pe), -1);
 }
 
 bool Lock::try_acquire() {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/waiting/wait.hpp"
 #include "device/launch.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
@@ -92,6 +93,8 @@ void DeviceState::open(const DeviceMemory& memory, const KernelReach& reach,
     const bool is_whole = std::find(slabs.begin(), slabs.end(), nullptr) == slabs.end();
     if (is_whole) state_.set_arrivals_after(slabs.data());
   }
+  state_.longest_wait =
+      static_cast<std::uint64_t>(wait_policy.timeout_seconds * wall_clock_rate(device_));
   state_.teams = views_;
   state_.registered = buffers_;
   rows_.clear();

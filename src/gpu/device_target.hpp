@@ -134,6 +134,17 @@ inline hipError_t create_urgent_stream(hipStream_t* stream) {
                              : error;
 }
 
+// Returns the ticks of the device's wall_clock64() in one second. HIP before 6.0 does not name the
+// rate; AMD's data-center GPUs count 100 MHz.
+inline double wall_clock_rate([[maybe_unused]] int device) {
+  int kilohertz = 100'000;
+#if !defined(MESHMEM_TARGET_HIP) || HIP_VERSION >= 60000000
+  if (hipDeviceGetAttribute(&kilohertz, hipDeviceAttributeWallClockRate, device) != hipSuccess)
+    (void)hipGetLastError();
+#endif
+  return kilohertz * 1e3;
+}
+
 // Whether copy engines are used: they run beside kernels, and carry more from GPU to GPU than
 // kernels' stores. AMD GPUs have such engines too; what they carry between GPUs was never measured.
 #if defined(MESHMEM_TARGET_CUDA)

@@ -51,6 +51,7 @@ if [ "$step" = build ]; then
     fail "build: $(cat "$build/log")"
   "$build/bin/oshhip" -O3 -c "$here/many_registers.hip" -o "$build/many_registers.o"
   "$build/bin/oshhip" -O2 "$here/coarse_memory.hip" -o "$build/bin/coarse_memory"
+  "$build/bin/oshhip" --check -O2 "$here/late_wait.hip" -o "$build/bin/late_wait"
   exit
 fi
 
@@ -70,6 +71,14 @@ run 3 10_kernel_put
 run 2 device_signals
 run 2 16_allreduce
 run 3 16_allreduce
+
+# A limit of waits in kernels ends those that last longer, and counts each from its own begin. The
+# emulation cannot print the line: the kernel's print ends the program.
+MESHMEM_TIMEOUT=7 run 2 late_wait released
+said=$(MESHMEM_TIMEOUT=7 "$build/bin/oshrun" -n 2 --timeout 60 "$build/bin/late_wait" 2>&1) &&
+  fail "a wait in a kernel has ended by itself: $said"
+[[ $said == *launched* && $said != *'ran longer than'* ]] || fail "a wait in a kernel has no limit: $said"
+echo "late_wait is ended"
 
 # Modules that a program loads by hand, which has no kernels of its own.
 outside=$here/../compile/outside

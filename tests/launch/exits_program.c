@@ -3,8 +3,8 @@
 // Invariant: a PE prints the right words only if its job went on undisturbed. Usage: exits_program
 // exec_fails | child_mistake | child_global_exit | child_init |
 //        child_init_thread | mistake | reads | leaves | returns WHO | streams_last | cannot_start |
-//        descriptors FOLDER | bad_address | full_stack | behind_heap | bad_handler |
-//        mistake_in_handler
+//        descriptors FOLDER | bad_address | full_stack | full_stack_of_thread | behind_heap |
+//        bad_handler | mistake_in_handler
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -170,6 +170,19 @@ __attribute__((noinline)) static int use_bad_memory(const char* how) {
   return 0;
 }
 
+static void* fill_stack(void* unused) {
+  shmem_quiet();  // the library learns of this thread
+  told = recurse(0);
+  return unused;
+}
+static int fill_stack_of_thread(void) {
+  pthread_t thread;
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  pthread_create(&thread, NULL, fill_stack, NULL);
+  return pthread_join(thread, NULL);
+}
+
 static void use_bad_memory_in_handler(int number) {
   *nothing = 1;
   told = number;
@@ -200,6 +213,7 @@ int main(int argc, char** argv) {
     volatile const int status = use_bad_memory(how);  // keeps this frame on the stack
     return status;
   }
+  if (strcmp(how, "full_stack_of_thread") == 0) return fill_stack_of_thread();
   if (strcmp(how, "bad_handler") == 0 || strcmp(how, "mistake_in_handler") == 0) {
     shmem_init();
     return be_interrupted(how) == 0;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static long flag, lock;
-static long flags[4], locks[2], chain[4];
+static long flags[4], locks[2], chain[4], sums[2];
 static volatile sig_atomic_t told;
 
 static void on_signal(int number) {
@@ -117,9 +117,49 @@ static void wait_in_chain(int how) {
   shmem_barrier_all();
 }
 
+// PE 2 computes until SIGUSR1. 7: PEs 0 and 1 wait in different teams of all PEs. 8: PE 0 waits for
+// PE 1 in a sync, and PE 1 for a lock that PE 0 has. 9: the same, but PE 0 waits for PE 2.
+static void wait_across(int how) {
+  const int me = shmem_my_pe();
+  shmem_team_t teams[2], pair = SHMEM_TEAM_INVALID;
+  for (int i = 0; i < 2; ++i)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &teams[i]);
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, how == 8 ? 1 : 2, 2, NULL, 0, &pair);
+  if (how != 7 && me == 0) shmem_set_lock(&lock);
+  shmem_barrier_all();
+  ready();
+  if (me == 2) await_signal();
+  if (how == 7) shmem_team_sync(teams[me % 2]);
+  if (how != 7 && me == 1) shmem_set_lock(&lock);
+  if (how != 7 && pair != SHMEM_TEAM_INVALID) shmem_team_sync(pair);
+  if (how != 7 && me < 2) shmem_clear_lock(&lock);
+  shmem_barrier_all();
+}
+
+// A right program: for 10 rounds each PE syncs with its neighbours and takes a lock. One PE after
+// another is late, one of them by 5 s.
+static void wait_for_late_pes(void) {
+  const int me = shmem_my_pe(), n = shmem_n_pes();
+  shmem_team_t pairs[16];
+  for (int i = 0; i + 1 < n; ++i)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, i, 1, 2, NULL, 0, &pairs[i]);
+  ready();
+  for (int round = 0; round < 10; ++round) {
+    if (me == round % n) usleep(round == 3 ? 5000000 : 300000);
+    shmem_set_lock(&lock);
+    if (me == (round + 1) % n) usleep(200000);
+    shmem_clear_lock(&lock);
+    for (int i = 0; i + 1 < n; ++i)
+      if (pairs[i] != SHMEM_TEAM_INVALID) shmem_team_sync(pairs[i]);
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &sums[0], &sums[1], 1);
+  }
+}
+
 // All PEs wait: for each other's locks (0), in different teams (1), or for a value. Nobody stores
 // the value (2), or a thread of PE 1 will store it (3), also one that begins after a long wait (4).
 static void deadlock(int how) {
+  if (how == 10) return wait_for_late_pes();
+  if (how >= 7) return wait_across(how);
   if (how >= 5) return wait_in_chain(how);
   shmem_team_t teams[2];
   pthread_t thread;

@@ -143,6 +143,9 @@ class BadAddresses(launching.LaunchTest):
     def test_of_a_full_stack(self):
         self.check("full_stack", "0x[0-9a-f]+: the stack is full .*", ("recurse",) * 5)
 
+    def test_of_a_full_stack_of_another_thread(self):
+        self.check("full_stack_of_thread", "0x[0-9a-f]+: the stack is full .*", ("recurse",) * 5)
+
     def test_behind_the_heap(self):
         self.check("behind_heap",
                    r"0x[0-9a-f]+: [0-9]{1,4} bytes behind the symmetric heap of PE 0",

@@ -160,10 +160,11 @@ class Status(launching.LaunchTest):
 
     def test_a_deadlock_is_told_at_once(self):
         for how, (what, *rows) in enumerate((
-                (r"PEs 0\.\.1 wait for locks in a circle",
+                (r"PEs 0\.\.1 wait for each other in a circle",
                  r"0 .*the lock at \S+ \(locks \+ 0x8\) in shmem_set_lock, which PE 1 holds",
                  r"1 .*the lock at \S+ \(locks\) in shmem_set_lock, which PE 0 holds"),
-                ("every PE waits", r"0,2 .*for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
+                (r"PEs 0\.\.1 wait for each other in a circle",
+                 r"0,2 .*for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
                  r"1 .*for PE [02] in shmem_team_sync \(team 4, 3 PEs\)"),
                 ("every PE waits",
                  r"0 .*the variable at \S+ \(flag\), now 0, to be == 7, in shmem_long_wait_until",
@@ -180,7 +181,7 @@ class Status(launching.LaunchTest):
         result = self.oshrun("-n", 4, PROGRAM, "deadlock", 5)
         self.assertEqual(result.status, 1, result)
         self.assertRegex(result.err, r"^meshmem: PE 1 \(.*\): a deadlock: PEs 1\.\.3 wait for "
-                         "locks in a circle")
+                         "each other in a circle")
         self.assertEqual(result.err.count("a deadlock"), 1, result)
         for pe, holder in ((1, 3), (2, 1), (3, 2)):
             self.assertRegex(result.err, rf"(?m)^  {pe} .*in shmem_set_lock, which PE {holder} "
@@ -188,9 +189,26 @@ class Status(launching.LaunchTest):
         self.assertRegex(result.err, "(?m)^  0 +-   waits for nothing in meshmem")
         self.assert_nothing_left()
 
+    def test_a_circle_of_syncs_and_locks_is_told_while_another_pe_computes(self):
+        sync = r"in shmem_team_sync \(team \d+, \d PEs\)"
+        for how, rows in ((7, (f"0 .*for PE 1 {sync}", f"1 .*for PE 2 {sync}")),
+                          (8, (f"0 .*for PE 1 {sync}", "1 .*in shmem_set_lock, which PE 0 holds"))):
+            result = self.oshrun("-n", 3, PROGRAM, "deadlock", how)
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, r"^meshmem: PE 0 \(.*\): a deadlock: PEs 0\.\.1 wait for "
+                             "each other in a circle")
+            self.assertEqual(result.err.count("a deadlock"), 1, result)
+            for row in (*rows, "2 +-   waits for nothing in meshmem"):
+                self.assertRegex(result.err, re.compile(rf"^  {row}", re.M))
+            self.assert_nothing_left()
+
+    def test_late_pes_of_a_busy_machine_are_no_deadlock(self):
+        result = self.oshrun("-n", 12, PROGRAM, "deadlock", 10)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
     def test_waits_that_somebody_may_end_are_no_deadlock(self):
         for pes, *words in ((2, "deadlock", 3), (2, "deadlock", 4), (4, "deadlock", 6),
-                            (2, "barrier", 0)):
+                            (3, "deadlock", 9), (2, "barrier", 0)):
             process = self.start_waiting(pes, *words)
             time.sleep(5)
             self.assertEqual(self.end(process).err, "")

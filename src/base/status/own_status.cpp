@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -150,18 +151,51 @@ bool have_polled_since_last_look(const Pes& pes) {
                     });
 }
 
-// Returns the PEs of a circle from `first` on: each waits until the next releases a lock, and the
-// last waits for `first`. Empty if there is no such circle, or if it is too long to look at each
-// time.
-Pes circle_of_locks(int first) {
-  constexpr std::size_t kLongest = 64;
-  Pes pes;
-  for (int pe = first; pe >= 0 && pe < board.n_pes() && pes.size() < kLongest;) {
-    pes.push_back(pe);
-    pe = static_cast<int>(board.pe(pe).blocker.load(std::memory_order_acquire)) - 1;
-    if (pe == first) return pes;
+Pes awaited_by(int pe) {
+  if (pe >= board.n_pes() || !board.pe(pe).is_alone) return {};
+  return board.pe(pe).awaited.load();
+}
+
+// Returns the PEs of a shortest circle from the last to `first`, which has the lowest number.
+// `first` waits for the one before it, and so on; the last waits for `first`. Empty: there is none.
+Pes circle_from(int first) {
+  std::vector<int> waits_for(static_cast<std::size_t>(board.n_pes()), -1);  // who leads to a PE
+  Pes reached{first};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const int next : awaited_by(reached[i])) {
+      if (next == first) {
+        Pes circle{reached[i]};
+        while (circle.back() != first)
+          circle.push_back(waits_for[static_cast<std::size_t>(circle.back())]);
+        return circle;
+      }
+      if (next < first || next >= board.n_pes()) continue;
+      int& leads_here = waits_for[static_cast<std::size_t>(next)];
+      if (std::exchange(leads_here, leads_here < 0 ? reached[i] : leads_here) < 0)
+        reached.push_back(next);
+    }
   }
   return {};
+}
+
+// True if no PE of this circle, which the caller has found from `me`, can ever go on.
+//
+// No PE acts while it waits: only the thread that waits acts for it. A PE in a wait says which PEs
+// have to act, after it has looked at the memory where they would. Such an entry can be out of
+// date: the awaited PE has acted, and then began a wait of its own, while the PE that waits has not
+// run since. So entries count only if each PE has looked and written them again since all waits of
+// the circle had begun, and is still in the same wait. Then each entry was written while the
+// awaited PE was in its present wait. If that PE had acted before, the look would have found it;
+// and it cannot act before this wait of its own ends. So the first wait of the circle to end would
+// need another to end before. A PE that computes, or that is late, has no entries.
+bool is_deadlock(const Pes& circle, int me) {
+  return have_polled_since_last_look(circle) &&  // the entries are read after the rows' versions
+         circle_from(me) == circle && are_same(last_waits, read_waits(circle));
+}
+
+// One PE tells; the others wait for the end of the job.
+std::string told_once(const std::string& text) {
+  return board.job().has_told_deadlock.exchange(true, std::memory_order_relaxed) ? "" : text;
 }
 
 Pes all_pes() {
@@ -213,6 +247,11 @@ void set_phase(PePhase phase) {
 
 bool has_one_thread() { return count_task_links() == 3; }
 
+bool has_places_of_job(int me, int n_pes) {
+  const PeStatus* const own = own_pe.load(std::memory_order_acquire);
+  return own != nullptr && own - &board.pe(0) == me && board.n_pes() == n_pes;
+}
+
 void set_acts_alone(bool is_only) {
   // A child shares the PE's symmetric memory, so it may act for the PE.
   [[maybe_unused]] static const int once =
@@ -226,33 +265,23 @@ void note_whether_alone() {
     own->is_alone = links_when_alone != 0 && count_task_links() == links_when_alone;
 }
 
-void note_blocker(int me, int pe) {
-  PeStatus* const own = own_pe.load(std::memory_order_acquire);
-  // A later job of the process may number its PEs in another way than the board's places.
-  if (own == nullptr || own - &board.pe(0) != me) return;
-  // Release: a reader that finds this also finds that the wait before has ended.
-  own->blocker.store(static_cast<std::uint32_t>(pe + 1), std::memory_order_release);
-}
-
-// A circle is a deadlock even if other PEs do not wait, since a PE that waits for a lock releases
-// none. The first PE of the circle reports it, and PE 0 then does not report that every PE waits.
+// A circle is a deadlock even if other PEs do not wait. The first PE of the circle reports it, and
+// PE 0 then does not report that every PE waits.
 std::string text_of_deadlock() {
   PeStatus* const own = own_pe.load(std::memory_order_acquire);
   if (own == nullptr || !own->is_alone) return "";
   const auto me = static_cast<int>(own - &board.pe(0));
-  if (Pes circle = circle_of_locks(me); !circle.empty()) {
-    if (me != *std::min_element(circle.begin(), circle.end()) ||
-        !have_polled_since_last_look(circle))
-      return "";
+  if (Pes circle = circle_from(me); !circle.empty()) {
+    if (!is_deadlock(circle, me)) return "";
     std::sort(circle.begin(), circle.end());
-    return fmt::format("PEs {} wait for locks in a circle", pe_list(circle));
+    return told_once(fmt::format("PEs {} wait for each other in a circle", pe_list(circle)));
   }
   const Pes all = me == 0 ? all_pes() : Pes();
-  const auto is_in_circle = [](int pe) { return !circle_of_locks(pe).empty(); };
+  const auto is_in_circle = [](int pe) { return !circle_from(pe).empty(); };
   if (all.empty() || !have_polled_since_last_look(all) ||
       std::any_of(all.begin(), all.end(), is_in_circle))
     return "";
-  return "every PE waits, and no PE is left that could end a wait";
+  return told_once("every PE waits, and no PE is left that could end a wait");
 }
 
 void wait_for_other_processes() {
@@ -273,10 +302,14 @@ ShownWait::ShownWait(std::uint64_t since_ns, bool of_kernel)
 
 ShownWait::~ShownWait() {
   end_look_up();
-  if (pe_ != nullptr) pe_->give_row_back(row_);
+  if (pe_ == nullptr) return;
+  pe_->awaited.store({});
+  pe_->give_row_back(row_);
 }
 
-void ShownWait::say(std::string_view what, std::string_view caller) {
+void ShownWait::say(std::string_view what, std::string_view caller,
+                    const std::vector<int>& awaited) {
+  if (pe_ != nullptr) pe_->awaited.store(awaited);  // before the row, whose version publishes it
   if (row_ != nullptr) row_->write(since_ns_, what, caller);
   end_look_up();
 }

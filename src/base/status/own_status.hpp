@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status/status_board.hpp"
 
@@ -23,6 +24,8 @@ void open_board(const StatusBoard& board, int pe);
 void set_phase(PePhase phase);
 
 bool has_one_thread();
+// True if the board has the PEs of this job, each in the place of its number.
+bool has_places_of_job(int me, int n_pes);
 // Sets whether only the calling thread acts for this PE. That holds while the process has as many
 // threads as now, and no child.
 void set_acts_alone(bool is_only);
@@ -30,12 +33,10 @@ void set_acts_alone(bool is_only);
 // Writes to the board whether only the calling thread may act for this PE. A wait calls it each
 // time before it writes what it waits for.
 void note_whether_alone();
-// Writes to the board that this PE, `me`, waits in the queue of a lock for `pe`; -1: no longer.
-void note_blocker(int me, int pe);
 // Says which PEs wait and can never go on; "": none are known. These are all PEs, or those of a
-// circle in which each has to release a lock before the next can. Each has checked once more what
-// it waits for since all began to wait. Only the first of those PEs gets the text; the others get
-// "". Called by waits that last, each time that they say what they wait for.
+// circle in which each has to act before the wait of another can end. Each has checked once more
+// what it waits for since all began to wait. Only one PE of the job gets the text. Called by waits
+// that last, each time that they say what they wait for.
 std::string text_of_deadlock();
 
 // Returns when the processes of the other PEs on the board have ended, or after a minute.
@@ -48,7 +49,9 @@ class ShownWait {
   ~ShownWait();
   ShownWait(const ShownWait&) = delete;
   ShownWait& operator=(const ShownWait&) = delete;
-  void say(std::string_view what, std::string_view caller = "");
+  // `awaited`: PEs each of which has to act before the wait can end, if they are known.
+  void say(std::string_view what, std::string_view caller = "",
+           const std::vector<int>& awaited = {});
   // A table is being made, which names where the program has called.
   bool should_name_caller() const;
   // The next say() has the caller: whoever makes a table waits for it.

@@ -6,6 +6,7 @@
 #include "base/status/status_board.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 
@@ -48,6 +49,25 @@ std::string SharedText<bytes>::load() const {
 template class SharedText<168>;
 template class SharedText<72>;
 template class SharedText<256>;
+
+void SharedPeSet::store(const std::vector<int>& pes) {
+  std::array<std::uint64_t, kPes / kPesOfWord> words{};
+  for (const int pe : pes)
+    if (pe < kPes) words[static_cast<std::size_t>(pe / kPesOfWord)] |= 1ull << (pe % kPesOfWord);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    // Release: a reader that finds this also finds that the wait before has ended.
+    words_[i].store(words[i], std::memory_order_release);
+}
+
+std::vector<int> SharedPeSet::load() const {
+  std::vector<int> pes;
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    std::uint64_t word = words_[i].load(std::memory_order_acquire);
+    for (; word != 0; word &= word - 1)
+      pes.push_back(static_cast<int>(i) * kPesOfWord + std::countr_zero(word));
+  }
+  return pes;
+}
 
 void WaitRow::write(std::uint64_t since, std::string_view what_text, std::string_view caller_text) {
   const std::uint32_t before = version.load(std::memory_order_relaxed);

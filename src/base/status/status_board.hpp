@@ -33,6 +33,18 @@ class SharedText {
   std::array<std::atomic<std::uint64_t>, bytes / sizeof(std::uint64_t)> words_;
 };
 
+// A set of PEs of the board, without those from kPes on. One thread writes at a time.
+class SharedPeSet {
+ public:
+  static constexpr int kPes = 1024;
+  void store(const std::vector<int>& pes);
+  std::vector<int> load() const;
+
+ private:
+  static constexpr int kPesOfWord = 64;
+  std::array<std::atomic<std::uint64_t>, kPes / kPesOfWord> words_;
+};
+
 // One wait. `version` is odd while the rest is being written.
 struct alignas(64) WaitRow {
   std::atomic<std::uint32_t> taken;
@@ -70,8 +82,8 @@ struct alignas(kStatusPage) PeStatus {
   std::atomic<std::uint32_t> number;      // 1 + the PE's number; 0: that is its place here
   std::atomic<std::uint64_t> waits_done;  // of those that have asked for a row
   std::atomic<bool> is_alone;             // no thread acts for it but the one that waits
-  std::atomic<std::uint32_t> blocker;     // 1 + the PE that has to release a lock first; 0: none
   std::atomic<std::uint32_t> looking_up;  // waits that look up where the program has called
+  SharedPeSet awaited;  // PEs each of which has to act before its wait can end, where known
   alignas(256) std::array<WaitRow, kRowsOfPe> rows;
 
   // A free row that is the caller's from now on; nullptr: there is none, which is counted.
@@ -81,13 +93,14 @@ struct alignas(kStatusPage) PeStatus {
 static_assert(sizeof(WaitRow) == 256 && sizeof(PeStatus) == kStatusPage);
 
 struct alignas(kStatusPage) JobStatus {
-  static constexpr std::uint64_t kMagic = 0x336574617473686d;  // "mhstate3"
+  static constexpr std::uint64_t kMagic = 0x346574617473686d;  // "mhstate4"
   std::atomic<std::uint64_t> magic;                            // stored last
   std::atomic<std::uint32_t> n_pes;
   std::atomic<std::uint32_t> tables_printed;  // 1: a PE prints the table, 2: it is done
   std::atomic<std::uint64_t> started_ns;
   // Until then waits look up where the program has called, since a table is being made.
   std::atomic<std::uint64_t> callers_wanted_until_ns;
+  std::atomic<bool> has_told_deadlock;
   SharedText<256> program;
   SharedText<256> job_name;  // PMIX_NAMESPACE; empty without oshrun
 };

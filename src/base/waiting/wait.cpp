@@ -132,8 +132,8 @@ void Backoff::look_around() {
   }
 }
 
-void Backoff::say(const std::string& what) {
-  shown_->say("waits for " + what, caller_.value_or(""));
+void Backoff::say(const Awaited& what) {
+  shown_->say("waits for " + what.text, caller_.value_or(""), what.pes);
   if (!deadlock_.empty()) report_deadlock(deadlock_);
   say_at_ = Clock::now() + kSayAgain;
 }
@@ -152,8 +152,8 @@ void report_deadlock(const std::string& pes) {
   end_job_on_error();
 }
 
-void report_timeout(double seconds, const std::string& what) {
-  print_line_with_place(fmt::format("waited {:g} s for {}; the limit is {}", seconds, what,
+void report_timeout(double seconds, const Awaited& what) {
+  print_line_with_place(fmt::format("waited {:g} s for {}; the limit is {}", seconds, what.text,
                                     wait_policy.timeout_name));
   print_status_table();
   end_job_on_error();

@@ -11,10 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status/own_status.hpp"
 #include "base/waiting/relax.hpp"
@@ -57,6 +60,16 @@ enum class ProgressBy { wait, ready };
 // there for long.
 void keep_to_core(int core);
 
+// Tells for what a wait waits.
+struct Awaited {
+  template <std::convertible_to<std::string> Text>
+  Awaited(Text&& text_of_wait, std::vector<int> awaited_pes = {})
+      : text(std::forward<Text>(text_of_wait)), pes(std::move(awaited_pes)) {}
+
+  std::string text;      // "PE 2 in shmem_barrier_all, ...": for the timeout and for the table
+  std::vector<int> pes;  // each has to act before the wait can end, as far as is known
+};
+
 // The rest of a wait after the first polls: yields, then naps that grow to a millisecond, or longer
 // where very many PEs share a core. After a time it shows to others what it waits for. It also
 // makes the transport's progress, where there is one.
@@ -72,7 +85,7 @@ class Backoff {
   // Looks for a deadlock, and for where the program has called if a table is going to say it. From
   // then on the text of what is waited for can name variables, too.
   void look_around();
-  void say(const std::string& what);
+  void say(const Awaited& what);
   // The timeout has passed.
   bool is_late() const { return is_late_; }
 
@@ -100,7 +113,7 @@ class Backoff {
 };
 
 [[noreturn, gnu::cold]] void report_deadlock(const std::string& pes);
-[[noreturn, gnu::cold]] void report_timeout(double seconds, const std::string& what);
+[[noreturn, gnu::cold]] void report_timeout(double seconds, const Awaited& what);
 
 template <ProgressBy by, typename Ready, typename Describe>
 [[gnu::noinline]] void wait_long(const Ready& ready, const Describe& describe) {
@@ -133,9 +146,8 @@ inline void poll_until_ready(const Ready& ready, const Describe& describe) {
   wait_long<by>(ready, describe);
 }
 
-// Returns when ready() is true. describe() makes the text "PE 2 in shmem_barrier_all, ..." for the
-// timeout and for the table of where the PEs are: routine, team, peer or variable. Called several
-// times.
+// Returns when ready() is true. describe() makes an Awaited, or only its text: routine, team, peer
+// or variable. It looks at what it names each time, and is called several times.
 template <ProgressBy by = ProgressBy::wait, typename Ready, typename Describe>
 inline void wait_until_ready(const Ready& ready, const Describe& describe) {
   poll_until_ready<by>(ready, describe);

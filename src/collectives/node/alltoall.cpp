@@ -65,7 +65,7 @@ void alltoall_direct(NodeTeam& team, std::uint64_t sequence, const Collective& c
       ((call.count - 1) * static_cast<std::size_t>(call.source_stride) + 1) * call.elem_bytes;
   for (int i = 0; i < team.n; ++i) {
     const int pe = (team.me + i) % team.n;
-    if (pe != team.me) await(team, team.area_of(pe).arrive, sequence, pe);
+    if (pe != team.me) await_one_of_all(team, arrive_of, sequence, pe);
     const std::byte* from = pe == team.me ? block : team.translate(block, span, pe);
     copy_elements(block_of_dest(pe, call), call.dest_stride, from, call.source_stride, call);
   }

@@ -39,8 +39,9 @@ void sync_dissemination(NodeTeam& team) {
               team.my_area().meet[parity][round].epoch.load(std::memory_order_acquire), sequence);
         },
         [&] {
-          return fmt::format("PE {} in round {} of {}", team.world_pe(source), round,
-                             team.call_text());
+          return Awaited(fmt::format("PE {} in round {} of {}", team.world_pe(source), round,
+                                     team.call_text()),
+                         {team.world_pe(source)});
         });
   }
   note_all_started(team, sequence);

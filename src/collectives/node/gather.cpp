@@ -60,7 +60,7 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
     } else if (sent) {
       receive_message(team, sequence, static_cast<std::byte*>(dest) + at, bytes, pe);
     } else {
-      await(team, team.area_of(pe).arrive, sequence, pe);
+      await_one_of_all(team, arrive_of, sequence, pe);
       copy_block(dest, at, team.translate(source, bytes, pe), bytes);
     }
   }

@@ -11,6 +11,7 @@ ORDERS = {
     "src/base/waiting/wait.cpp": 1,
     "src/base/waiting/wait.hpp": 1,
     "src/collectives/policy/reduce_policy.cpp": 3,
+    "src/collectives/team_steps.hpp": 1,
     "src/core/active_set_teams.cpp": 1,
     "src/core/active_sets.cpp": 2,
     "src/proxy/proxy.hpp": 1,
@@ -36,7 +37,7 @@ ORDERS = {
     "src/proxy/ring_reader.hpp": 3,
     # They publish a pointer or a state in the same way as a protocol here (own_pe, the team's).
     "src/base/hooks/own_work.hpp": 1,
-    "src/base/status/own_status.cpp": 13,
+    "src/base/status/own_status.cpp": 14,
     "src/base/status/status_board.cpp": 3,
     "src/base/waiting/schedule_fuzzing.cpp": 3,
     "src/core/devices.cpp": 2,

@@ -41,7 +41,7 @@ def read_expected(at, value):
 
 STEPS = "src/collectives/team_steps.hpp"
 PUBLISH = (STEPS, "inline void publish(", "line.epoch.store(epoch, std::memory_order_release)")
-AWAIT = (STEPS, "inline std::uint64_t await(", "line.epoch.load(std::memory_order_acquire)")
+AWAIT = (STEPS, "inline std::uint64_t await_line(", "line.epoch.load(std::memory_order_acquire)")
 
 
 @protocol("a slot's message is read whole, and is not overwritten while it is read",

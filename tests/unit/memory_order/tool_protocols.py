@@ -86,22 +86,37 @@ def head_of_board(o):
 OWN = "src/base/status/own_status.cpp"
 
 
-@protocol("a PE that finds another waiting for a lock finds that its wait before has ended",
-          {"note": (OWN, "void note_blocker(int me, int pe) {",
-                    "(pe + 1), std::memory_order_release"),
-           "find": (OWN, "Pes circle_of_locks(int first) {",
-                    "blocker.load(std::memory_order_acquire)"),
-           "even": VERSION_1,
-           "look": (OWN, "OnlyWait only_wait_of(", "row.version.load(std::memory_order_acquire)")},
+NOTE = (BOARD, "void SharedPeSet::store(", "words_[i].store(words[i], std::memory_order_release)")
+FIND = (BOARD, "std::vector<int> SharedPeSet::load() const", "load(std::memory_order_acquire)")
+LOOK = (OWN, "OnlyWait only_wait_of(", "row.version.load(std::memory_order_acquire)")
+
+
+@protocol("a PE that finds for whom another waits finds that its wait before has ended",
+          {"note": NOTE, "find": FIND, "even": VERSION_1, "look": LOOK},
           {"even to relaxed": "see the protocol of rows", "look to relaxed": "the same"})
-def blocker(o):
+def awaited_pes(o):
     def waits():
         yield store("version", o["even"], 2)
-        yield store("blocker", o["note"], 1)
+        yield store("awaited", o["note"], 1)
 
     def finds():
-        if (yield load("blocker", o["find"])):
+        if (yield load("awaited", o["find"])):
             require((yield load("version", o["look"])) == 2, "the wait before goes on")
+    return [waits, finds]
+
+
+@protocol("a PE that finds a row written again finds the PEs of that look, or of a later one",
+          {"note": NOTE, "find": FIND, "even": VERSION_1, "look": LOOK},
+          {"note to relaxed": "see the protocol above", "find to relaxed": "the same"})
+def awaited_pes_of_row(o):
+    def waits():
+        for look in (1, 2):
+            yield store("awaited", o["note"], look)
+            yield store("version", o["even"], 2 * look)
+
+    def finds():
+        version = yield load("version", o["look"])
+        require((yield load("awaited", o["find"])) >= version // 2, "the PEs are of a look before")
     return [waits, finds]
 
 
