@@ -3,7 +3,7 @@
 """Checks the manual pages. Those of the routines name every routine of the tables and of the
 library, and each routine has a page of its name. Those of the programs name every option.
 
-man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN MESHMEM_INFO_PROGRAM
+man_pages.py NAMES_PROGRAM LIBMESHMEM PAGES_FOLDER SECTION_1_FOLDER OSHRUN INFO_PROGRAM
 MESHMEM_BENCH [MESHMEM_LAUNCHES]
 """
 import os

@@ -8,7 +8,7 @@ import re
 import jobs
 import launching
 from jobs import SHMEM_PROGRAM
-from launching import MESHMEM_INFO_PROGRAM
+from launching import INFO_PROGRAM
 
 INTRUDER = os.environ["INTRUDER"]
 
@@ -90,7 +90,7 @@ class Refusals(jobs.JobTest):
 class Networks(jobs.JobTest):
     def networks(self, **settings):
         variables = ["env", *("=".join(item) for item in settings.items())]
-        result = self.finish(self.popen(jobs.simulated["nodea"].words(*variables, MESHMEM_INFO_PROGRAM)))
+        result = self.finish(self.popen(jobs.simulated["nodea"].words(*variables, INFO_PROGRAM)))
         self.assertEqual(result.status, 0, result)
         return dict(re.findall(r"^  tcp over (\w+) +[\d.]+, (.*)$", result.out, re.M))
 
@@ -120,7 +120,7 @@ class Networks(jobs.JobTest):
 
 class Doctor(jobs.JobTest):
     def test_puts_and_gets_between_machines(self):
-        result = self.run_job([2, 1], MESHMEM_INFO_PROGRAM, "--doctor")
+        result = self.run_job([2, 1], INFO_PROGRAM, "--doctor")
         self.assertEqual(result.status, int("BAD " in result.out), result)
         self.assertIn("the library starts: 3 PEs on 2 nodes\n", result.out, result)
         self.assertRegex(result.out, r"OK +heap +nodea: a put to another PE of the node arrives",
@@ -141,7 +141,7 @@ class Doctor(jobs.JobTest):
                        " bytes\n")
         script = (f'root=/; [ "$(hostname)" = nodeb ] && root="{root}"; exec "$0" --doctor --root '
                   '"$root"')
-        result = self.run_job([1, 1], "sh", "-c", script, MESHMEM_INFO_PROGRAM)
+        result = self.run_job([1, 1], "sh", "-c", script, INFO_PROGRAM)
         self.assertNotIn(result.status, (0, 124), result)
         self.assertRegex(result.out, r"BAD +file size +nodeb: 1 MiB, and a job", result)
         self.assertRegex(result.out, r"(OK|WARN) +file size +nodea: ", result)

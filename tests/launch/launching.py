@@ -21,7 +21,7 @@ OSHRUN = os.environ["OSHRUN"]  # not one from PATH, which may be another project
 PMIX_CLIENT = os.environ["PMIX_CLIENT"]
 SHMEM_PROGRAM = os.environ.get("SHMEM_PROGRAM", "")
 MESHMEM_BENCH = os.environ.get("MESHMEM_BENCH", "")
-MESHMEM_INFO_PROGRAM = os.environ.get("MESHMEM_INFO_PROGRAM", "")
+INFO_PROGRAM = os.environ.get("INFO_PROGRAM", "")
 IDENTITY = "MESHMEM_LAUNCH_TEST"
 SKIPPED = 77
 # Seconds for what takes one: a machine may stop all its processes for a while.

@@ -13,7 +13,7 @@ import threading
 import unittest
 
 import launching
-from launching import MESHMEM_BENCH, MESHMEM_INFO_PROGRAM, OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM
+from launching import MESHMEM_BENCH, INFO_PROGRAM, OSHRUN, PMIX_CLIENT, SHMEM_PROGRAM
 
 NOBODY = 65534
 
@@ -234,11 +234,11 @@ class OutOfMemory(launching.LaunchTest):
         self.assertRegex(result.err, r"was killed by signal 9 \(Killed\); ending the other PE\n$")
 
 
-@unittest.skipUnless(MESHMEM_INFO_PROGRAM, "meshmem-info was not built")
+@unittest.skipUnless(INFO_PROGRAM, "meshmem-info was not built")
 class FullDisk(launching.LaunchTest):
     def test_is_no_success_of_the_tools(self):
         bench = [MESHMEM_BENCH, "--csv", "--max-bytes", "64", "--runs", "1"]
-        for words in ([MESHMEM_INFO_PROGRAM], [MESHMEM_INFO_PROGRAM, "--help"], [MESHMEM_INFO_PROGRAM, "--environment"],
+        for words in ([INFO_PROGRAM], [INFO_PROGRAM, "--help"], [INFO_PROGRAM, "--environment"],
                       bench, [MESHMEM_BENCH, "--help"]):
             # The other variables are this test's own, which meshmem-info finds strange.
             variables = {name: value for name, value in self.environment.items()

@@ -15,7 +15,7 @@ import unittest
 
 import launching
 import test_launchers
-from launching import MESHMEM_INFO_PROGRAM, OSHRUN
+from launching import INFO_PROGRAM, OSHRUN
 
 OF_A_JOB = ["start", "heap", "device memory"]
 LINE = re.compile(r"(OK|WARN|BAD) +(\S.*?)  +(\S.*)")
@@ -76,7 +76,7 @@ class Doctor(launching.LaunchTest):
     def assert_ill_on_all(self, pes, *launcher):
         """The status of each PE is shown, since a launcher's own is that of one."""
         root = self.ill_machine()
-        script = f'"{MESHMEM_INFO_PROGRAM}" --doctor --root "{root}"; echo "status $?"'
+        script = f'"{INFO_PROGRAM}" --doctor --root "{root}"; echo "status $?"'
         result = self.run_words(*launcher, "sh", "-c", script)
         self.assertEqual(re.findall(r"status (\d+)", result.out), ["1"] * pes, result)
         self.assertEqual(len(re.findall(r"BAD +file size +1 MiB, and a job", result.out)),
@@ -89,7 +89,7 @@ class Doctor(launching.LaunchTest):
 
 class Alone(Doctor):
     def test_tells_of_this_machine_and_starts_no_job(self):
-        result = self.run_words(MESHMEM_INFO_PROGRAM, "--doctor")
+        result = self.run_words(INFO_PROGRAM, "--doctor")
         found = self.lines_of(result)
         self.assert_status(result, [verdict for verdict, _, _ in found])
         names = [name for _, name, _ in found]
@@ -97,11 +97,11 @@ class Alone(Doctor):
         self.assertFalse(set(names) & set(OF_A_JOB), result)
 
     def test_json_says_what_the_lines_say(self):
-        result = self.run_words(MESHMEM_INFO_PROGRAM, "--doctor", "--json")
+        result = self.run_words(INFO_PROGRAM, "--doctor", "--json")
         told = json.loads(result.out)
         self.assertEqual(told["bad"],
                          len([one for one in told["checks"] if one["verdict"] == "BAD"]), result)
-        lines = self.lines_of(self.run_words(MESHMEM_INFO_PROGRAM, "--doctor"))
+        lines = self.lines_of(self.run_words(INFO_PROGRAM, "--doctor"))
         self.assertEqual([(one["verdict"], one["name"]) for one in told["checks"]],
                          [line[:2] for line in lines], result)
         self.assertTrue(all(bool(one["fix"]) == (one["verdict"] != "OK") for one in told["checks"]),
@@ -110,10 +110,10 @@ class Alone(Doctor):
 
     def test_ends_with_1_where_a_check_is_bad(self):
         root = self.ill_machine()
-        result = self.run_words(MESHMEM_INFO_PROGRAM, "--doctor", "--root", root)
+        result = self.run_words(INFO_PROGRAM, "--doctor", "--root", root)
         self.assertEqual((result.status, result.err), (1, ""), result)
         self.assertRegex(result.out, r"BAD +file size +1 MiB, and a job", result)
-        result = self.run_words(MESHMEM_INFO_PROGRAM, "--doctor", "--root", root, "--json")
+        result = self.run_words(INFO_PROGRAM, "--doctor", "--root", root, "--json")
         self.assertEqual(result.status, 1, result)
         self.assertIn("file size", [one["name"] for one in json.loads(result.out)["checks"]
                                     if one["verdict"] == "BAD"])
@@ -125,7 +125,7 @@ class ByOshrun(Doctor):
         super().tearDown()
 
     def doctor(self, *words, **variables):
-        return self.run_words(OSHRUN, *words, MESHMEM_INFO_PROGRAM, "--doctor", **variables)
+        return self.run_words(OSHRUN, *words, INFO_PROGRAM, "--doctor", **variables)
 
     def test_one_pe_puts_to_itself(self):
         found = self.assert_well(self.doctor("-n", 1), 1, 1)
@@ -163,7 +163,7 @@ class ByOshrun(Doctor):
                                   2, "UCX ")
 
     def test_json_names_the_nodes_of_what_differs(self):
-        result = self.run_words(OSHRUN, "-n", 2, "--fake-nodes", 2, MESHMEM_INFO_PROGRAM, "--doctor",
+        result = self.run_words(OSHRUN, "-n", 2, "--fake-nodes", 2, INFO_PROGRAM, "--doctor",
                                 "--json")
         checks = json.loads(result.out)["checks"]
         self.assert_status(result, [one["verdict"] for one in checks])
@@ -188,7 +188,7 @@ class ByOshrun(Doctor):
 
     def test_settings_that_keep_a_pe_from_its_server_are_told(self):
         """As a launcher may give them to its PEs alone (mpirun -x)."""
-        result = self.run_words(OSHRUN, "-n", 1, "env", "PMIX_MCA_psec=munge", MESHMEM_INFO_PROGRAM,
+        result = self.run_words(OSHRUN, "-n", 1, "env", "PMIX_MCA_psec=munge", INFO_PROGRAM,
                                 "--doctor")
         self.assertEqual((result.status, result.out), (1, ""), result)
         self.assertRegex(result.err, r"(?m)^BAD +PMIx settings +\S+: PMIX_MCA_psec=munge leaves "
@@ -209,7 +209,7 @@ class ByOthers:
     """These tests hold under a launcher that gives launch_words(); mixed into a test case."""
 
     def test_pes_of_a_node_check_once(self):
-        found = self.assert_well(self.run_words(*self.launch_words(2), MESHMEM_INFO_PROGRAM, "--doctor"),
+        found = self.assert_well(self.run_words(*self.launch_words(2), INFO_PROGRAM, "--doctor"),
                                  2, 1)
         names = [name for _, name, _ in found]
         self.assertEqual(len(names), len(set(names)), found)

@@ -85,7 +85,7 @@ class OwnEnds(launching.LaunchTest):
     def test_each_init_needs_a_finalize(self):
         result = self.oshrun("-n", 2, EXITS_PROGRAM, "returns", "nested")
         self.assertEqual(result.status, 1, result)
-        self.assertIn("the program has called shmem_finalize less often than shmem_init", result.err)
+        self.assertIn("has called shmem_finalize less often than shmem_init", result.err)
 
     def test_an_end_by__exit_without_finalize_is_an_error(self):
         for pes in (1, 3):

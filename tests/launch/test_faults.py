@@ -16,7 +16,7 @@ import launching
 from launching import SHMEM_PROGRAM, Result
 
 LIBRARY = os.environ["FAILING_CALLS"]
-INFO = os.environ["MESHMEM_INFO_PROGRAM"]
+INFO = os.environ["INFO_PROGRAM"]
 PLACES = ("oshrun", "0", "1", "meshmem-info")
 
 # The errors with which each call may fail if resources are short or a signal comes.

@@ -92,8 +92,8 @@ void await_table(const std::atomic<std::uint32_t>& printed) {
 }
 
 // A PE's only wait, and its row's version, which each write raises by 2. since_ns is 0 if the PE
-// has no wait or several, or if something else may act for it: beside a kernel that waits, the host
-// may.
+// has no wait or several, or if another thread may act for it. It is also 0 if a kernel waits,
+// since the host may act beside it.
 struct OnlyWait {
   std::uint64_t since_ns = 0;
   std::uint32_t version = 0;
@@ -141,7 +141,7 @@ bool have_polled_since_last_look(const Pes& pes) {
   const Waits now = read_waits(pes);
   if (pes != last_pes || !are_same(last_waits, now)) {
     last_pes = pes;
-    last_waits = read_waits(pes);  // again: by now all waits of `now` have begun
+    last_waits = read_waits(pes);  // again, so that all these waits were under way at one moment
     if (!are_same(now, last_waits)) last_waits.clear();
     return false;
   }

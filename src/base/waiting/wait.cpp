@@ -147,7 +147,9 @@ void yield_in_polling_loop() {
 }
 
 void report_deadlock(const std::string& pes) {
-  print_line(fmt::format("a deadlock: {} (MESHMEM_TIMEOUT=0 lets them wait)", pes));
+  print_line(fmt::format(
+      "a deadlock: {} (MESHMEM_CHECK=1 finds calls that differ; MESHMEM_TIMEOUT=0 lets them wait)",
+      pes));
   print_status_table();
   end_job_on_error();
 }
