@@ -90,10 +90,10 @@ int shmemx_team_take_any_memory(shmem_team_t team);
  * depend on the PEs' elements alone. The number of elements, the place and alignment of the
  * buffers, the algorithm, the caller and the PEs' machines change nothing. Only a NaN may have
  * another sign and payload. docs/collectives.md tells what the order costs: no ring, and more data
- * between machines. A team that is split off does not inherit the order. A captured graph keeps the
- * order that it was captured with. All PEs of the team call it between the same two collectives of
- * the team, those of kernels included. MESHMEM_DETERMINISTIC=1 does this for all teams and active
- * sets. Returns 0; nonzero for SHMEM_TEAM_INVALID. */
+ * between machines. A team that is split off does not inherit the order. A graph keeps the order of
+ * the calls on streams that it captured; kernels in it follow the team. All PEs of the team call it
+ * between the same two collectives of the team, those of kernels included. MESHMEM_DETERMINISTIC=1
+ * does this for all teams and active sets. Returns 0; nonzero for SHMEM_TEAM_INVALID. */
 int shmemx_team_fix_reduce_order(shmem_team_t team);
 
 /* Makes `bytes` bytes at `ptr`, allocated by the program with hipMalloc, symmetric: its address

@@ -247,6 +247,7 @@ void Output::print_due(Clock::time_point now) {
       stream.sink->owner = nullptr;
       stream.sink->finish_line();
       print_waiting(*stream.sink);
+      if (stream.text.size() > kLongLine && may_print(stream)) print_fragment(stream);
     }
   }
 }

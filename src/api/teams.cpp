@@ -123,7 +123,7 @@ MESHMEM_EXTENSION_ENTRY(int, team_take_any_memory, (shmem_team_t handle)) {
 MESHMEM_EXTENSION_ENTRY(int, team_fix_reduce_order, (shmem_team_t handle)) {
   Team* team = begin_call_on(handle, "shmemx_team_fix_reduce_order");
   if (!team) return 1;
-  team->node.in_pe_order = true;
+  fix_reduce_order(*team);
   return 0;
 }
 

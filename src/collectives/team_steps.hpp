@@ -58,11 +58,13 @@ inline std::uint64_t await(const NodeTeam& team, const Line& line, std::uint64_t
 }
 
 // The same for the line line_of(area) of PE `pe`, in an operation in which this PE waits for that
-// line of every member.
+// line of every member. In a team of many PEs it says only `pe`: more would take too long to find.
 template <typename LineOf>
 inline std::uint64_t await_one_of_all(const NodeTeam& team, const LineOf& line_of,
                                       std::uint64_t epoch, int pe) {
+  constexpr int kManyPes = 64;
   return await_line(team, line_of(team.area_of(pe)), epoch, pe, [&] {
+    if (team.n > kManyPes) return std::vector{team.world_pe(pe)};
     std::vector<int> missing;
     for (int other = 0; other < team.n; ++other) {
       const Line& line = line_of(team.area_of(other));

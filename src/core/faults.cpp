@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/code_place.hpp"
 #include "base/error.hpp"
@@ -132,10 +133,10 @@ class FaultStack {
   }
   ~FaultStack() {
     stack_t stack{};
-    if (memory_ == MAP_FAILED || sigaltstack(nullptr, &stack) != 0 || stack.ss_sp != memory_)
-      return;  // the program has set another one
+    if (memory_ == MAP_FAILED || sigaltstack(nullptr, &stack) != 0) return;
+    const bool is_set = stack.ss_sp == memory_;  // the program has set no other one
     stack.ss_flags = SS_DISABLE;
-    if (sigaltstack(&stack, nullptr) == 0) munmap(memory_, kBytes);
+    if (!is_set || sigaltstack(&stack, nullptr) == 0) munmap(memory_, kBytes);
   }
   FaultStack(const FaultStack&) = delete;
   FaultStack& operator=(const FaultStack&) = delete;
@@ -177,7 +178,9 @@ void take_fault_stack() {
 }
 
 void explain_faults() {
-  take_fault_stack();
+  // For ever: this thread may be the main one, which runs exit handlers after its thread-local
+  // objects are gone.
+  if (!std::exchange(has_taken_fault_stack, true)) new FaultStack;
   for (const int number : {SIGSEGV, SIGBUS}) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;

@@ -141,6 +141,7 @@ inline double wall_clock_rate([[maybe_unused]] int device) {
 #if !defined(MESHMEM_TARGET_HIP) || HIP_VERSION >= 60000000
   if (hipDeviceGetAttribute(&kilohertz, hipDeviceAttributeWallClockRate, device) != hipSuccess)
     (void)hipGetLastError();
+  if (kilohertz <= 0) kilohertz = 100'000;
 #endif
   return kilohertz * 1e3;
 }

@@ -149,6 +149,11 @@ int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_tea
   return team ? 0 : 1;
 }
 
+void fix_reduce_order(Team& team) {
+  expect_same_call(team, "");
+  team.node.in_pe_order = true;
+}
+
 void destroy_team(Team& team) {
   if (team.is_predefined) fatal("{}: a predefined team cannot be destroyed", team.routine());
   expect_same_call(team, "");

@@ -41,6 +41,9 @@ int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_tea
 // job.
 void destroy_team(Team& team);
 
+// All members call it between the same two collectives.
+void fix_reduce_order(Team& team);
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_LIBRARY_SPLITS_HPP_

@@ -155,9 +155,19 @@ static void wait_for_late_pes(void) {
   }
 }
 
+// A right program of two PEs. PE 1 comes to the first sync, and PE 0 to both when it is told.
+static void sync_twice(void) {
+  shmem_barrier_all();
+  ready();
+  if (shmem_my_pe() == 0) await_signal();
+  shmem_sync_all();
+  shmem_sync_all();
+}
+
 // All PEs wait: for each other's locks (0), in different teams (1), or for a value. Nobody stores
 // the value (2), or a thread of PE 1 will store it (3), also one that begins after a long wait (4).
 static void deadlock(int how) {
+  if (how == 11) return sync_twice();
   if (how == 10) return wait_for_late_pes();
   if (how >= 7) return wait_across(how);
   if (how >= 5) return wait_in_chain(how);

@@ -29,6 +29,17 @@ def leave_no_core():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def pe_of(oshrun, number):
+    """The process of a PE."""
+    with open(f"/proc/{oshrun}/task/{oshrun}/children", encoding="ascii") as file:
+        children = [int(word) for word in file.read().split()]
+    for child in children:
+        with open(f"/proc/{child}/environ", "rb") as file:
+            if f"PMIX_RANK={number}".encode() in file.read().split(b"\0"):
+                return child
+    raise LookupError(f"oshrun {oshrun} has no PE {number}")
+
+
 class Status(launching.LaunchTest):
     def start_waiting(self, pes, *words, program=PROGRAM, **options):
         process = self.start("-n", pes, program, *words, **options)
@@ -163,7 +174,7 @@ class Status(launching.LaunchTest):
                 (r"PEs 0\.\.1 wait for each other in a circle",
                  r"0 .*the lock at \S+ \(locks \+ 0x8\) in shmem_set_lock, which PE 1 holds",
                  r"1 .*the lock at \S+ \(locks\) in shmem_set_lock, which PE 0 holds"),
-                (r"PEs 0\.\.1 wait for each other in a circle",
+                (r"PEs (0\.\.1|1\.\.2) wait for each other in a circle",  # there are two
                  r"0,2 .*for PE 1 in shmem_team_sync \(team 3, 3 PEs\)",
                  r"1 .*for PE [02] in shmem_team_sync \(team 4, 3 PEs\)"),
                 ("every PE waits",
@@ -171,7 +182,7 @@ class Status(launching.LaunchTest):
                  r"1\.\.2 .*for PE 0 in shmem_barrier_all"))):
             result = self.oshrun("-n", 3, PROGRAM, "deadlock", how)
             self.assertEqual(result.status, 1, result)
-            self.assertRegex(result.err, rf"^meshmem: PE 0 \(.*\): a deadlock: {what}")
+            self.assertRegex(result.err, rf"^meshmem: PE [01] \(.*\): a deadlock: {what}")
             self.assertEqual(result.err.count("a deadlock"), 1, result)
             for row in rows:
                 self.assertRegex(result.err, re.compile(rf"^  {row}", re.M))
@@ -204,6 +215,22 @@ class Status(launching.LaunchTest):
 
     def test_late_pes_of_a_busy_machine_are_no_deadlock(self):
         result = self.oshrun("-n", 12, PROGRAM, "deadlock", 10)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
+    def test_a_wait_that_has_ended_unseen_is_no_deadlock(self):
+        process = self.start_waiting(2, "deadlock", 11)
+        self.assert_table(process.pid, r"^  1 .*waits for PE 0 in shmem_sync_all",
+                          r"^  0 +-   waits for nothing")
+        # PE 0 lets PE 1 out of the first sync, and waits for it in the second. PE 1 cannot see
+        # that, and its row still says that it waits for PE 0.
+        stopped = pe_of(process.pid, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        process.send_signal(signal.SIGUSR1)
+        self.assert_table(process.pid, r"^  0 .*waits for PE 1 in shmem_sync_all",
+                          r"^  1 .*waits for PE 0 in shmem_sync_all")
+        time.sleep(4)
+        os.kill(stopped, signal.SIGCONT)
+        result = self.finish(process, 60)
         self.assertEqual((result.status, result.err), (0, ""), result)
 
     def test_waits_that_somebody_may_end_are_no_deadlock(self):

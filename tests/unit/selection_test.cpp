@@ -37,7 +37,7 @@ TEST(Selection, TakesOneOfTheHostsFourWhateverIsForced) {
     ReducePolicy policy;
     policy.settings.rule = static_cast<ReduceAlgorithm>(i);
     for (const std::size_t bytes : {8, 1'000'000}) {
-      const ReduceAlgorithm chosen = policy.host_algorithm(bytes, 5, true);
+      const ReduceAlgorithm chosen = policy.host_algorithm(bytes, 5);
       EXPECT_TRUE(chosen == ReduceAlgorithm::one_shot || chosen == ReduceAlgorithm::two_shot ||
                   chosen == ReduceAlgorithm::ring || chosen == ReduceAlgorithm::recursive_doubling)
           << name_of(policy.settings.rule) << " gives " << name_of(chosen);

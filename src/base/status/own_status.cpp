@@ -303,13 +303,15 @@ ShownWait::ShownWait(std::uint64_t since_ns, bool of_kernel)
 ShownWait::~ShownWait() {
   end_look_up();
   if (pe_ == nullptr) return;
-  pe_->awaited.store({});
+  if (has_awaited_) pe_->awaited.store({});
   pe_->give_row_back(row_);
 }
 
 void ShownWait::say(std::string_view what, std::string_view caller,
                     const std::vector<int>& awaited) {
-  if (pe_ != nullptr) pe_->awaited.store(awaited);  // before the row, whose version publishes it
+  // Before the row, whose version publishes it.
+  if (pe_ != nullptr && (has_awaited_ || !awaited.empty())) pe_->awaited.store(awaited);
+  has_awaited_ |= !awaited.empty();
   if (row_ != nullptr) row_->write(since_ns_, what, caller);
   end_look_up();
 }

@@ -64,6 +64,7 @@ class ShownWait {
   WaitRow* row_ = nullptr;
   std::uint64_t since_ns_;
   bool looks_up_ = false;
+  bool has_awaited_ = false;  // it has said which PEs have to act
 };
 
 // Prints the table of all PEs on standard error. Only the first PE of the job that calls it prints;

@@ -33,7 +33,8 @@ class SharedText {
   std::array<std::atomic<std::uint64_t>, bytes / sizeof(std::uint64_t)> words_;
 };
 
-// A set of PEs of the board, without those from kPes on. One thread writes at a time.
+// A set of PEs of the board, without those from kPes on. Each bit counts by itself: a set that is
+// read while it is written has PEs of the old one and of the new.
 class SharedPeSet {
  public:
   static constexpr int kPes = 1024;

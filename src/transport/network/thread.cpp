@@ -68,11 +68,11 @@ void ProgressThread::run() {
   while (!stops_) {
     work_.check_losses();
     if (others_have_polled(kLongestCopy)) leave_it_to_others();
-    take_in();
+    const bool any = take_in();
     if (work_.is_busy()) {
       nap_while_busy();
-    } else {
-      sleep_until_event();
+    } else if (!sleep_until_event() && !any) {
+      std::this_thread::sleep_for(kShortestNap);
     }
   }
 }
@@ -115,22 +115,20 @@ void ProgressThread::nap_while_others_poll() {
 
 // Sets sleep_ before it arms the wire, so that a thread that then takes in something finds sleep_
 // set and calls wake_soon(). Watches the wire's descriptor only while it sleeps: otherwise the
-// sender of each message would pay for notifying this epoll instance. Naps if the wire cannot be
-// armed twice in a row: that may last, as while a lost peer's data is awaited.
-void ProgressThread::sleep_until_event() {
+// sender of each message would pay for notifying this epoll instance.
+bool ProgressThread::sleep_until_event() {
   sleep_ = Sleep::until_event;
   epoll_event event{};
   watch(epoll_fd_, work_.event_fd);
   const bool armed = work_.arm();
   const bool any = armed && epoll_wait(epoll_fd_, &event, 1, work_.longest_sleep_ms) == 1;
-  if (!armed && !was_armed_) std::this_thread::sleep_for(kShortestNap);
-  was_armed_ = armed;
   sleep_ = Sleep::none;
   epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, work_.event_fd, nullptr);
   std::uint64_t times = 0;
   if (any && event.data.fd == timer_fd_) {
     [[maybe_unused]] const ssize_t n = read(timer_fd_, &times, sizeof times);
   }
+  return armed;
 }
 
 // The order matters: if the thread wakes in between and watches again, the timer still wakes it.

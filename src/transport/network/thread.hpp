@@ -55,13 +55,13 @@ class ProgressThread {
   void leave_it_to_others();
   void nap_while_others_poll();
   void nap_while_busy();
-  void sleep_until_event();
+  // False: the wire could not be armed, which may last, as while a lost peer's data is awaited.
+  bool sleep_until_event();
 
   Work work_;
   int stop_fd_ = -1, epoll_fd_ = -1, timer_fd_ = -1;
   std::atomic<Sleep> sleep_{Sleep::none};
   std::atomic<bool> stops_{false};
-  bool was_armed_ = true;  // the last time that the thread tried
   std::thread thread_;
 };
 
