@@ -159,7 +159,7 @@ std::optional<ExecError> ChildStarter::take_error() {
   return ExecError{error, explain_exec_error(program_[0], error)};
 }
 
-std::optional<ChildEnd> take_ended_child() {
+std::optional<ChildEnd> take_ended_child(const std::function<bool(pid_t)>& is_pe) {
   siginfo_t about{};
   int answer = 0;
   do {
@@ -167,7 +167,7 @@ std::optional<ChildEnd> take_ended_child() {
   } while (answer != 0 && errno == EINTR);
   if (answer != 0 || about.si_pid == 0) return std::nullopt;
   pid_t pid = about.si_pid;
-  ::kill(-pid, SIGKILL);
+  if (is_pe(pid)) ::kill(-pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
   bool exited = about.si_code == CLD_EXITED;
   return ChildEnd{pid, exited ? 0 : about.si_status, exited ? about.si_status : 0};

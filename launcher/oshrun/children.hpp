@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,9 +71,9 @@ struct ChildEnd {
   int status;  // of the exit
 };
 
-// Returns the next child that has ended, if any. Its process group is killed before the system may
-// use its number again, so that a stranger's group is never hit.
-std::optional<ChildEnd> take_ended_child();
+// Returns the next child that has ended, if any. Kills the process group of a PE before it reaps
+// the PE, so the group's number is not a stranger's yet.
+std::optional<ChildEnd> take_ended_child(const std::function<bool(pid_t)>& is_pe);
 
 }  // namespace meshmem
 

@@ -39,17 +39,24 @@ constexpr auto kLauncherPatience = 10s;
 constexpr auto kGraceOfLauncher = 3s;   // from SIGTERM to SIGKILL
 constexpr auto kGraceOfLeftovers = 1s;  // to clean up, before SIGKILL
 constexpr auto kLeftoversEnd = 3s;      // when oshrun stops waiting for them
+constexpr auto kLastNoteDelay = 2s;     // for PE 0's last bytes, once the launcher has ended
 constexpr std::size_t kMostConnections = 64;
-constexpr int kMostSilence = 10;  // seconds; PE 0's machine counts as lost after that
-constexpr std::size_t kMostAddresses = 32;
+constexpr int kMostSilence = 10;           // seconds; PE 0's machine counts as lost after that
+constexpr std::size_t kMostAddresses = 8;  // PE 0 may try each for 2 s
 constexpr int kPollMilliseconds = 500;
 
-// The record that PE 0 writes by src/base/status/job_record.hpp.
+// Learns from PE 0 that the job has begun, and that it has ended well
+// (src/base/status/job_record.hpp).
 class JobRecord {
  public:
   JobRecord();  // sets the variable for the PEs; without a port there is no record
   void add_to(std::vector<pollfd>& fds) const;
   void take();
+  // True while PE 0 may still write.
+  bool is_open() const {
+    return std::any_of(connections_.begin(), connections_.end(),
+                       [this](const auto& one) { return one.secret == secret_; });
+  }
   bool is_failure() const { return has_begun_ && !has_ended_well_; }
   // True if PE 0 or its machine was lost while the job ran.
   bool is_lost() const { return is_lost_ && is_failure(); }
@@ -60,6 +67,7 @@ class JobRecord {
     std::string secret;  // as far as it has been sent
   };
   bool read(Connection& connection);
+  void drop_oldest_stranger();
 
   UniqueFd listener_;
   const std::string secret_ = make_secret();
@@ -86,12 +94,19 @@ void JobRecord::add_to(std::vector<pollfd>& fds) const {
 }
 
 void JobRecord::take() {
-  while (listener_.is_open() && connections_.size() < kMostConnections) {
+  while (listener_.is_open()) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.is_open()) break;
+    if (connections_.size() == kMostConnections) drop_oldest_stranger();
     connections_.push_back({std::move(fd), ""});
   }
   std::erase_if(connections_, [this](Connection& connection) { return !read(connection); });
+}
+
+void JobRecord::drop_oldest_stranger() {
+  const auto stranger = std::find_if(connections_.begin(), connections_.end(),
+                                     [this](const auto& one) { return one.secret != secret_; });
+  if (stranger != connections_.end()) connections_.erase(stranger);
 }
 
 // Returns false if the connection has ended, or sent a wrong secret.
@@ -152,12 +167,21 @@ class RunningLauncher {
       end_if_it_hangs();
       reap_leftovers();
     }
-    record_.take();
+    await_end_of_record();
     if (is_being_ended_) end_leftovers();
     return status();
   }
 
  private:
+  // The last bytes of PE 0 may come after the launcher has ended.
+  void await_end_of_record() {
+    const Clock::time_point late = Clock::now() + kLastNoteDelay;
+    for (record_.take(); record_.is_open() && Clock::now() < late; record_.take()) {
+      std::vector<pollfd> fds;
+      record_.add_to(fds);
+      ::poll(fds.data(), fds.size(), kPollMilliseconds / 10);
+    }
+  }
   // Descendants of the launcher whose parents have ended are oshrun's children. Reaps those that
   // have ended, and returns the rest. Children that oshrun had before its exec are left alone.
   std::vector<pid_t> reap_leftovers() const {

@@ -122,7 +122,9 @@ Words exports_of(const Options& options) {
     if (has_value || std::getenv(text.c_str()) != nullptr) exports.push_back(text);
   }
   for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string name(*entry, std::string_view(*entry).find('='));
+    const std::size_t equals = std::string_view(*entry).find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string name(*entry, equals);
     const bool is_named = std::any_of(exports.begin(), exports.end(), [&name](const auto& text) {
       return text == name || text.starts_with(name + "=");
     });

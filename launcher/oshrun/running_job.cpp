@@ -211,7 +211,8 @@ void RunningJob::signal_all(int signal) {
 
 void RunningJob::take_ends() {
   std::vector<std::pair<int, ChildEnd>> ends;
-  while (std::optional<ChildEnd> end = take_ended_child()) {
+  const auto is_pe = [this](pid_t child) { return find_pe(child).has_value(); };
+  while (std::optional<ChildEnd> end = take_ended_child(is_pe)) {
     std::optional<int> pe = find_pe(end->pid);
     if (!pe) continue;
     pes_[*pe].pid = 0;

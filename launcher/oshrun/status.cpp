@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "base/machine/shared_file.hpp"
 #include "base/status/status_table.hpp"
@@ -54,7 +55,12 @@ UniqueFd open_board_of(pid_t pid) {
     UniqueFd file(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC));
     if (file.is_open()) return file;
   }
-  refuse_job(pid, error ? "it cannot be looked at" : "it is not an oshrun");
+  if (error) refuse_job(pid, "it cannot be looked at");
+  std::string program;
+  std::getline(std::ifstream(process / "comm"), program);
+  refuse_job(pid, program == "oshrun"
+                      ? "it has no table: another launcher runs its job, or it is just starting"
+                      : "it is not an oshrun");
 }
 
 }  // namespace

@@ -53,7 +53,11 @@ class TerminalInput {
   }
 
  private:
-  static bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+  // A terminal that is not the controlling one has no foreground, and stops no reader.
+  static bool in_foreground() {
+    const pid_t group = ::tcgetpgrp(STDIN_FILENO);
+    return group < 0 || group == ::getpgrp();
+  }
 
   bool is_terminal_;
   Pipe pipe_;

@@ -6,6 +6,7 @@ thread is still in the same call a moment later, it prints where, and ends the j
 """
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -34,9 +35,13 @@ def global_exit(status: int) -> typing.NoReturn:
 
 def _end_job(reason: str, lines: list[str], status: int) -> None:
     head = f"meshmem: PE {_core.my_pe()} of {_core.n_pes()} ends the job: {reason}\n"
+    # PyTorch calls the hook with a StringIO as sys.stderr, which it prints when the hook returns.
+    is_kept = isinstance(sys.stderr, io.StringIO) and sys.__stderr__ is not None
+    stream = sys.__stderr__ if is_kept else sys.stderr
     try:
         sys.stdout.flush()
-        sys.stderr.write(head + "".join(lines))
+        stream.write(head + "".join(lines))
+        stream.flush()
     finally:
         global_exit(status)
 

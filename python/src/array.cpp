@@ -36,9 +36,14 @@ std::size_t set_shape(Layout& layout, const std::vector<Py_ssize_t>& shape) {
   return bytes;
 }
 
-[[noreturn]] void fail_for_room(std::size_t bytes, bool is_on_device) {
+constexpr std::size_t kLeastAlignment = 64;
+
+[[noreturn]] void fail_for_room(std::size_t bytes, std::size_t alignment, bool is_on_device) {
+  const bool is_aligned = alignment > kLeastAlignment;
   fail(PyExc_MemoryError,
-       "shape: no " + std::to_string(bytes) + " bytes are left in the " +
+       (is_aligned ? "align: no " : "shape: no ") + std::to_string(bytes) + " bytes " +
+           (is_aligned ? "at a multiple of " + std::to_string(alignment) + " " : "") +
+           "are left in the " +
            (is_on_device ? "device heap (MESHMEM_DEVICE_HEAP_SIZE), or a PE has no device"
                          : "symmetric heap (SHMEM_SYMMETRIC_SIZE)"));
 }
@@ -67,13 +72,13 @@ Array* allocate(const std::vector<Py_ssize_t>& shape, nb::handle sample, bool is
   {
     const Unlocked unlocked;
     data = static_cast<char*>(shmemx_align_with_hints(
-        std::max<std::size_t>(alignment, 64), std::max<std::size_t>(bytes, 1),
+        std::max(alignment, kLeastAlignment), std::max<std::size_t>(bytes, 1),
         hints | (is_on_device ? SHMEMX_MALLOC_DEVICE : SHMEMX_MALLOC_HOST)));
     if (data && is_on_device) device = device_of(data);
     if (data && is_cleared) clear(data, bytes, device);
     if (is_cleared) shmem_barrier_all();
   }
-  if (!data) fail_for_room(bytes, is_on_device);
+  if (!data) fail_for_room(bytes, alignment, is_on_device);
   if (job.is_near.empty()) find_near_pes(data);
   const Code code = code_of_format(layout.format);
   return new Array{std::make_shared<Allocation>(data, bytes, device), data, std::move(layout),
@@ -113,7 +118,7 @@ Array* reallocate(Array& array, const std::vector<Py_ssize_t>& shape) {
   }
   if (!data) {
     array.allocation->data = before;
-    fail_for_room(bytes, !array.allocation->device.is_host());
+    fail_for_room(bytes, 0, !array.allocation->device.is_host());
   }
   return new Array{std::make_shared<Allocation>(data, bytes, array.allocation->device), data,
                    std::move(layout), array.dtype, array.code};

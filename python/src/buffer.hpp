@@ -34,7 +34,12 @@ std::string text_of(const std::vector<Py_ssize_t>& shape);
 class Buffer {
  public:
   Buffer(nb::handle object, const char* name, bool is_written);
-  Buffer(Buffer&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
+  Buffer(Buffer&& other) noexcept : view_(other.view_) {
+    if (view_.shape == &other.view_.len)
+      view_.shape = &view_.len;  // as PyBuffer_FillInfo() sets them
+    if (view_.strides == &other.view_.itemsize) view_.strides = &view_.itemsize;
+    other.view_.obj = nullptr;
+  }
   Buffer& operator=(Buffer&&) = delete;
   ~Buffer() { PyBuffer_Release(&view_); }
 

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <optional>
 #include <utility>
@@ -99,9 +100,11 @@ void start_mpi_if_linked() {
   if (init == nullptr || flag_of("MPI_Initialized")) return;
   int granted = 0;
   if (init(nullptr, nullptr, kThreadMultiple, &granted) != 0) fatal("MPI_Init_thread failed");
+  static const pid_t starter = getpid();  // children of fork run the handler too
   on_exit(
       [](int status, void*) {
-        if (status == 0 && !flag_of("MPI_Finalized")) find<int()>("MPI_Finalize")();
+        if (status == 0 && getpid() == starter && !flag_of("MPI_Finalized"))
+          find<int()>("MPI_Finalize")();
       },
       nullptr);
 }

@@ -106,10 +106,11 @@ class UniqueIdClient final : public LauncherClient {
   bool has_neighbours_ = false;  // somewhere in the job two PEs share a machine
 
   std::mutex conversation_;  // held from a question to its answer
-  std::mutex mutex_;         // guards answer_ and is_in_use_
+  std::mutex mutex_;         // guards answer_, is_in_use_ and is_lost_
   std::condition_variable changed_;
   std::optional<Message> answer_;
   bool is_in_use_ = true;
+  bool is_lost_ = false;  // the connection has ended
   std::atomic<bool> aborts_{false}, is_ended_{false};
 };
 
@@ -191,6 +192,7 @@ void UniqueIdClient::begin_use() {
   {
     const std::lock_guard lock(mutex_);
     is_in_use_ = true;
+    if (is_lost_) end_alone();
   }
   send(MessageKind::active);
 }
@@ -238,7 +240,8 @@ void UniqueIdClient::read() {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (!is_in_use_) return;
+    is_lost_ = true;
+    if (!is_in_use_) return;  // begin_use() sees it
   }
   end_alone();
 }

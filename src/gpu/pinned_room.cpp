@@ -6,6 +6,7 @@
 
 #include <hip/hip_runtime_api.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -13,6 +14,8 @@
 
 namespace meshmem {
 namespace {
+
+constexpr std::size_t kPage = 4096;
 
 struct FreePieces {
   std::mutex mutex;
@@ -29,7 +32,8 @@ PinnedRoom::PinnedRoom(std::size_t bytes) : bytes_(bytes) {
   {
     const std::lock_guard lock(free_pieces().mutex);
     auto& pieces = free_pieces().by_bytes;
-    if (const auto found = pieces.lower_bound(bytes); found != pieces.end()) {
+    const auto found = pieces.lower_bound(bytes);
+    if (found != pieces.end() && found->first <= std::max(2 * bytes, kPage)) {
       bytes_ = found->first;
       memory_ = found->second;
       pieces.erase(found);

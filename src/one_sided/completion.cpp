@@ -23,6 +23,9 @@ void complete_pending(const char* routine) {
 void order_pending(const char* routine) {
   Transport* const network = transport();
   if (!network) return complete_pending(routine);
+  // Commands that the proxy has not taken have no place yet among what the transport sends.
+  if (const CompleteKernels complete = complete_kernels.load(std::memory_order_acquire))
+    complete(routine);
   device_transfer().complete(routine);
   network->order();
 }

@@ -13,8 +13,8 @@ namespace meshmem {
 
 // Returns when all operations under way on streams and on the transport are complete.
 [[gnu::cold, gnu::noinline]] void complete_pending(const char* routine);
-// Completes the operations under way on streams, and orders those on the transport before later
-// ones.
+// Completes the operations under way on streams, and those of kernels on other machines. Orders
+// those on the transport before later ones.
 [[gnu::cold, gnu::noinline]] void order_pending(const char* routine);
 
 // A quiet.

@@ -14,8 +14,8 @@
 #include "base/waiting/relax.hpp"
 #include "base/waiting/wait.hpp"
 #include "gpu/device_target.hpp"
-#include "one_sided/completion.hpp"
 #include "one_sided/one_sided.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem {
 namespace {
@@ -49,7 +49,6 @@ constexpr const char* kGetBlocks = "a strided get in a kernel or on a stream";
 constexpr const char* kAtomic = "an atomic operation in a kernel or on a stream";
 constexpr const char* kSignal = "a signal in a kernel or on a stream";
 constexpr const char* kPutSignal = "a put with a signal in a kernel or on a stream";
-constexpr const char* kFence = "a fence in a kernel or on a stream";
 
 std::byte* address_in(std::uint64_t word) { return reinterpret_cast<std::byte*>(word); }
 
@@ -71,7 +70,7 @@ void put_signal(const ProxyCommand& command, const void* source, std::size_t byt
                                 {signal, command.word[1], command.detail}, pe))
     return;
   if (bytes > 0) one_sided::put(kPutSignal, dest, source, bytes, pe);
-  order_pending(kPutSignal);
+  transport()->order();
   one_sided::signal(kPutSignal, signal, command.word[1], command.detail, pe);
 }
 
@@ -103,7 +102,7 @@ void issue(const ProxyCommand& command) {
     case ProxyOp::put_signal_inline:
       return put_signal(command, command.word + 3, command.length);
     case ProxyOp::fence:
-      return order_pending(kFence);
+      return transport()->order();  // all commands before it are in the transport
     default:
       fatal("a kernel has written over the commands of the proxy (operation {})",
             static_cast<int>(command.op));
@@ -129,8 +128,8 @@ void Proxy::stop() {
   thread_.join();
 }
 
-// Sets is_awake_ last. So every quiet of a thread that finds it set waits for the proxy, even if
-// another thread has set it just now.
+// Sets is_awake_ last: a thread that finds it set also finds complete_kernels, so its quiet waits
+// for the proxy.
 void Proxy::wake() {
   if (is_awake_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(waking_);

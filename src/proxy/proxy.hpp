@@ -33,7 +33,8 @@ class Proxy {
   bool is_running() const { return thread_.joinable(); }
   // Called before the first kernel that may give commands. Until then the thread sleeps.
   void wake();
-  // Returns when all commands of kernels that have ended are done.
+  // Returns when all commands of ended kernels are done. A collective counts as done when it has
+  // been handed over.
   void complete(const char* routine);
   // Ends the collective that has this result number. Any thread may call it.
   void answer(std::uint64_t number) {

@@ -42,10 +42,11 @@ inline std::uint64_t count_commands(const ProxyMemory& memory) {
        ++ticket) {
     const std::uint64_t* word = memory.slots[ticket & (memory.n_slots - 1)].word;
     const std::uint64_t phase = __atomic_load_n(word, __ATOMIC_RELAXED) & device::kPhase;
-    if (phase == device::phase_of(ticket, memory.n_slots)) count = ticket + 1;
+    const bool is_filled = phase == device::phase_of(ticket, memory.n_slots);
+    // A command whose slot holds a later one by now has been consumed.
+    if (is_filled || ticket < consumed()) count = ticket + 1;
   }
-  // A command whose slot holds a later one by now has been consumed.
-  return std::max(count, consumed());
+  return count;
 }
 
 class ProxyRingReader {

@@ -174,5 +174,27 @@ TEST(MovedOnStream, OverloadsTakeTheTypeOfTheirArguments) {
   EXPECT_EQ(bench.result<float>(1)[0], 2.5F);
 }
 
+TEST(MovedOnStream, AFenceOfTheHostOrdersWhatAFinishedStreamHasPut) {
+  Stream stream;
+  PlacedArray<long> data(Place::host, 1), flag(Place::host, 1);
+  data.write({0});
+  flag.write({0});
+  shmem_barrier_all();
+  const int reader = n_pes() - 1;
+  for (long i = 1; i <= 20; ++i) {
+    if (my_pe() == 0) {
+      shmemx_long_p_on_stream(data, i, reader, stream);
+      stream.finish();
+      shmem_fence();
+      shmem_long_p(flag, i, reader);
+    }
+    if (my_pe() == reader) {
+      shmem_long_wait_until(flag, SHMEM_CMP_EQ, i);
+      EXPECT_EQ(data.read()[0], i);
+    }
+    shmem_barrier_all();
+  }
+}
+
 }  // namespace
 }  // namespace meshmem

@@ -295,6 +295,14 @@ class Terminal(launching.LaunchTest):
         self.assertEqual(self.status_of(pid), 130)
         self.assert_nothing_left()
 
+    def test_pe_0_reads_a_terminal_that_is_not_the_controlling_one(self):
+        terminal, other_side = pty.openpty()
+        process = self.start("-n", 1, "head", "-n", 1, stdin=other_side, start_new_session=True)
+        os.write(terminal, b"hello\n")
+        self.assertEqual(self.finish(process).out, "hello\n")
+        os.close(terminal)
+        os.close(other_side)
+
     def test_a_closed_terminal_ends_the_job(self):
         pid, fd = self.start_at_terminal("-n", "2", "sh", "-c", "echo ready; sleep 60")
         read_until(fd, b"ready\r\nready\r\n")

@@ -57,8 +57,9 @@ void Stages::give_back(int part) {
 }
 
 void Memory::open(bool has_gpus) {
-  if (words_) return;
-  words_ = static_cast<std::uint64_t*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_HOST));
+  if (host.is_open()) return;
+  if (!words_)
+    words_ = static_cast<std::uint64_t*>(shmem_malloc_with_hints(64, SHMEMX_MALLOC_HOST));
   host.open(kHostPart, kHostParts, SHMEMX_MALLOC_HOST);
   if (has_gpus) device.open(kDevicePart, kDeviceParts, SHMEMX_MALLOC_DEVICE);
   TORCH_CHECK(words_ && host.is_open(),

@@ -138,6 +138,7 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
   keep_order(stream);
   const c10::StreamGuard current(stream);
   StreamLane lane(group_, device, stream.native_handle(), n_buffers_, std::move(compare));
+  if (stream != caller) keep_until_done(call.tensors, stream);
   try {
     body(lane);
   } catch (...) {
@@ -145,7 +146,6 @@ c10::intrusive_ptr<c10d::Work> Streams::run(const Call& call, const Body& body,
     throw;
   }
   auto done = end_operation(stream);
-  if (stream != caller) keep_until_done(call.tensors, stream);
   return c10::make_intrusive<StreamWork>(group_.me, call.type, call.name, stream, std::move(done),
                                          call.outputs);
 }

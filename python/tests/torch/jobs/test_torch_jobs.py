@@ -100,6 +100,17 @@ def test_a_group_may_end_with_work_that_nobody_waits_for(two_ranks):
     assert "meshmem:" not in two_ranks.stderr, two_ranks
 
 
+def test_an_exception_is_printed():
+    result = job(2, """
+        dist.init_process_group("meshmem")
+        if dist.get_rank() == 1:
+            raise KeyError("why")
+        dist.barrier()
+    """)
+    assert result.returncode == 1, result
+    assert "Traceback" in result.stderr and "KeyError: 'why'" in result.stderr, result
+
+
 def test_torchrun(tmp_path):
     program = tmp_path / "prog.py"
     program.write_text(START + textwrap.dedent("""
