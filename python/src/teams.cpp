@@ -114,7 +114,12 @@ void bind_teams(nb::module_& module) {
       "fix_reduce_order",
       [](const Team& t) {
         t.require_usable();
-        shmemx_team_fix_reduce_order(t.handle());
+        int status;
+        {
+          const Unlocked unlocked;
+          status = shmemx_team_fix_reduce_order(t.handle());
+        }
+        if (status) fail(PyExc_RuntimeError, "team: its order cannot be fixed");
       },
       "From now on the team's reductions combine in PE order, for the same bits by every algorithm "
       "(shmemx_team_fix_reduce_order). All PEs of the team call it.");

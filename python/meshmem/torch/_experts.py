@@ -7,6 +7,7 @@ import typing
 
 import torch
 import torch.distributed as dist
+from torch.autograd.graph import increment_version
 
 import meshmem
 
@@ -20,6 +21,9 @@ def _pes_of(team: typing.Any) -> list[int]:
     if team is None or team is dist.GroupMember.NON_GROUP_MEMBER:
         return []
     if isinstance(team, dist.ProcessGroup):
+        rank, pe = dist.get_rank(), meshmem.my_pe()
+        if rank != pe:
+            raise ValueError(f"team: this process is rank {rank}, but PE {pe}")
         return dist.get_process_group_ranks(team)
     if not isinstance(team, meshmem.Team):
         raise TypeError(f"team: {type(team).__name__} is neither a Team nor a ProcessGroup")
@@ -38,8 +42,10 @@ class Experts:
     float8_e4m3fn.
 
     plan, dispatch and combine are collectives of the team on the current stream; a CUDA graph can
-    capture them. With CPU tensors they have ended when they return. They have no gradients. All
-    tensors are contiguous, and on the experts' device. Wrong ones raise TypeError or ValueError.
+    capture them. With CPU tensors they have ended when they return. They have no gradients, so
+    tensors that require one are errors, except under torch.no_grad(). All tensors are contiguous,
+    and on the experts' device. Wrong ones raise TypeError or ValueError, and a call in a wrong
+    order RuntimeError, on this PE alone.
 
     These tensors are the memory itself, which every round uses:
 
@@ -80,6 +86,7 @@ class Experts:
         for nobody. PEs may have different numbers of tokens, or none.
         """
         self._handle.plan(indices)
+        increment_version((self.counts, self.offsets, self.dropped))
 
     def dispatch(self, tokens: torch.Tensor, scales: typing.Optional[torch.Tensor] = None
                  ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -87,9 +94,10 @@ class Experts:
 
         tokens: [tokens, hidden] of dtype. scales: only with float8_e4m3fn, [tokens, hidden / 128]
         of float32, rounded up; row_scales gets them. The rows stay until the next call. Another
-        dispatch needs a plan or a combine before it.
+        dispatch needs a plan, or a combine of other results than rows, before it.
         """
         self._handle.dispatch(tokens, scales)
+        increment_version((self.rows, self.row_scales))
         return self.rows, self.counts, self.offsets
 
     def combine(self, weights: torch.Tensor, out: typing.Optional[torch.Tensor] = None,
@@ -100,14 +108,19 @@ class Experts:
         weights: [tokens, top_k] of float32. results: the tensor of this name, or a symmetric one of
         its shape, such as rows. It must not change before the next plan or dispatch.
         """
-        return typing.cast(torch.Tensor, self._handle.combine(weights, out, results))
+        sums: torch.Tensor = self._handle.combine(weights, out, results)
+        increment_version(sums)
+        return sums
 
     def close(self) -> None:
-        """Frees the memory, after the calls on streams. Collective of all PEs. No tensor of it and
-        no graph may be in use any more."""
+        """Frees the memory, after the calls on streams, and removes its tensors. Collective of all
+        PEs. No copy of the tensors and no graph may be in use any more. After meshmem.finalize()
+        there is nothing to free."""
         if not self._handle.is_open():
             raise ValueError("experts: closed")
         self._handle.close()
+        for name in Experts.__annotations__:
+            self.__dict__.pop(name, None)
 
     def __enter__(self) -> Experts:
         return self
@@ -115,4 +128,4 @@ class Experts:
     def __exit__(self, error: typing.Any, value: typing.Any, traceback: typing.Any) -> None:
         """Closes it. After an error other PEs may not come here, so it stays."""
         if error is None and self._handle.is_open():
-            self._handle.close()
+            self.close()

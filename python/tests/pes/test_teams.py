@@ -205,13 +205,16 @@ def test_fixed_order(make, me, n, dtype, size):
     random = np.random.default_rng(size)
     scale = 10.0 ** random.integers(-6, 6, (n, size))
     of_all = (random.standard_normal((n, size)) * scale).astype(dtype)
-    total = of_all[0].copy()
-    for mine in of_all[1:]:
-        total += mine
-    team = WORLD.split_strided(0, 1, n)
-    team.fix_reduce_order()
+    total = of_all[-1].copy()
+    for of_pe in of_all[-2::-1]:
+        total += of_pe
     dest, source = make(size, dtype), make(size, dtype)
     source.local[:] = of_all[me]
+    team = WORLD.split_strided(n - 1, -1, n)
+    team.sum(dest, source)
+    if me == 0 and size > 1 and 1 < meshmem.TEAM_SHARED.n_pes() < n:  # by nodes
+        assert dest.local.tobytes() != total.tobytes()
+    team.fix_reduce_order()
     team.sum(dest, source)
     assert dest.local.tobytes() == total.tobytes()
     team.destroy()

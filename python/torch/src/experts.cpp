@@ -19,11 +19,12 @@ constexpr MoeType kMoeTypes[] = {{SHMEMX_MOE_FLOAT, at::kFloat},
                                  {SHMEMX_MOE_BFLOAT16, at::kBFloat16},
                                  {SHMEMX_MOE_FP8, at::kFloat8_e4m3fn}};
 
-int moe_type_of(c10::ScalarType dtype, const char* argument, bool is_result) {
+constexpr int kNone = -1;  // a type of no shape
+
+int moe_type_of(c10::ScalarType dtype) {
   for (const MoeType& row : kMoeTypes)
-    if (row.dtype == dtype && !(is_result && row.type == SHMEMX_MOE_FP8)) return row.type;
-  TORCH_CHECK_TYPE(false, argument, ": ", dtype, " is not float32, float16",
-                   is_result ? " or bfloat16" : ", bfloat16 or float8_e4m3fn");
+    if (row.dtype == dtype) return row.type;
+  return kNone;
 }
 
 c10::ScalarType dtype_of_moe(int type) {
@@ -32,42 +33,55 @@ c10::ScalarType dtype_of_moe(int type) {
   return at::kFloat;
 }
 
+bool is_started() {
+  int answer = 0;
+  shmem_query_initialized(&answer);
+  return answer;
+}
+
 }  // namespace
 
 Experts::Experts(const std::vector<int>& pes, Types types, shmemx_moe_shape_t shape,
                  const DeviceOf& device_of) {
-  shape.type = moe_type_of(types.dtype, "dtype", false);
-  if (types.result_dtype)
-    shape.result_type = moe_type_of(*types.result_dtype, "result_dtype", true);
-  TORCH_CHECK(pes.empty() || !shmemx_team_of_pes(pes.data(), static_cast<int>(pes.size()), &team_),
-              "Experts: the library has no more teams");
-  n_done_ =
-      static_cast<std::uint64_t*>(shmem_malloc_with_hints(sizeof *n_done_, SHMEMX_MALLOC_DEVICE));
-  const bool is_made = n_done_ && shmemx_moe_create(team_, &shape, &moe_) == 0;
-  if (!is_made) close();
-  TORCH_CHECK(is_made,
-              "Experts: numbers are out of their limits, PEs of a team give different ones, or "
-              "MESHMEM_DEVICE_HEAP_SIZE is too small; SHMEM_DEBUG=1 says which");
+  shape.type = moe_type_of(types.dtype);
+  if (types.result_dtype) shape.result_type = moe_type_of(*types.result_dtype);
+  const bool has_team =
+      pes.empty() || !shmemx_team_of_pes(pes.data(), static_cast<int>(pes.size()), &team_);
+  // All PEs refuse the shape if one has no team.
+  if (!has_team) shape.type = kNone;
+  const bool is_made = shmemx_moe_create(has_team ? team_ : SHMEM_TEAM_WORLD, &shape, &moe_) == 0;
+  if (!is_made) {
+    close();
+    TORCH_CHECK(has_team, "Experts: the library has no more teams");
+    TORCH_CHECK_TYPE(shape.type != kNone, "dtype: ", types.dtype,
+                     " is not float32, float16, bfloat16 or float8_e4m3fn");
+    TORCH_CHECK_TYPE(shape.result_type != kNone && shape.result_type != SHMEMX_MOE_FP8,
+                     "result_dtype: ", *types.result_dtype, " is not float32, float16 or bfloat16");
+    TORCH_CHECK(false,
+                "Experts: numbers are out of their limits, PEs of a team give different ones, "
+                "there are no more teams, or MESHMEM_DEVICE_HEAP_SIZE is too small; SHMEM_DEBUG=1 "
+                "says which");
+  }
   if (pes.empty()) return;
   shmemx_moe_view(moe_, &view_);
   device_ = device_of(view_.rows);
   dtype_ = types.dtype;
   result_dtype_ = dtype_of_moe(view_.shape.result_type);
-  if (device_.is_cpu()) *n_done_ = 0;
+  results_ = tensor(view_.results, max_rows({hidden()}), result_dtype_);
 }
 
 void Experts::close() {
-  if (moe_) shmemx_moe_destroy(std::exchange(moe_, nullptr));
-  if (n_done_) shmem_free(std::exchange(n_done_, nullptr));
-  if (team_ != SHMEM_TEAM_INVALID) shmem_team_destroy(std::exchange(team_, SHMEM_TEAM_INVALID));
+  const auto moe = std::exchange(moe_, nullptr);
+  const auto team = std::exchange(team_, SHMEM_TEAM_INVALID);
+  if (!is_started()) return;  // meshmem.finalize() has freed them
+  if (moe) shmemx_moe_destroy(moe);
+  if (team != SHMEM_TEAM_INVALID) shmem_team_destroy(team);
 }
 
 // ---- Checks
 
 void Experts::require_member() const {
-  int is_started = 0;
-  shmem_query_initialized(&is_started);
-  TORCH_CHECK(is_started, "meshmem: call meshmem.init() first");
+  TORCH_CHECK(is_started(), "meshmem: call meshmem.init() first");
   TORCH_CHECK_VALUE(moe_, "experts: closed");
   TORCH_CHECK_VALUE(team_ != SHMEM_TEAM_INVALID, "team: this PE is not in it");
 }
@@ -86,6 +100,8 @@ void Experts::require(const at::Tensor& tensor, const char* argument, c10::Scala
                    ", but the experts are on ", device_);
   TORCH_CHECK_VALUE(tensor.sizes() == at::IntArrayRef(sizes), argument, ": its shape is ",
                     tensor.sizes(), ", but ", at::IntArrayRef(sizes), " is needed");
+  TORCH_CHECK_VALUE(!at::GradMode::is_enabled() || !tensor.requires_grad(), argument,
+                    ": it requires a gradient, which experts do not give; use torch.no_grad()");
 }
 
 // ---- Calls
@@ -95,12 +111,18 @@ at::Tensor Experts::tensor(void* data, const Sizes& sizes, c10::ScalarType dtype
   return at::from_blob(data, sizes, at::TensorOptions().dtype(dtype).device(device_));
 }
 
+bool Experts::is_capturing() const {
+  return !device_.is_cpu() && is_captured(guard_of(device_).getStream(device_));
+}
+
 template <typename Call>
-void Experts::run(const Call& call) {
+void Experts::run(const Call& call, const char* objection) {
+  objection_to_dispatch_ = is_capturing() ? nullptr : objection;
   if (!device_.is_cpu()) return call(guard_of(device_).getStream(device_).native_handle());
   call(nullptr);
-  shmemx_signal_op_on_stream(n_done_, ++n_calls_, SHMEM_SIGNAL_SET, shmem_my_pe(), nullptr);
-  shmem_signal_wait_until(n_done_, SHMEM_CMP_EQ, n_calls_);
+  shmemx_mark_t done = nullptr;
+  shmemx_stream_mark(&done, nullptr);
+  shmemx_stream_mark_wait(&done);
 }
 
 void Experts::plan(const at::Tensor& indices) {
@@ -111,7 +133,8 @@ void Experts::plan(const at::Tensor& indices) {
   require(indices, "indices", is_long ? at::kLong : at::kInt, {tokens, view_.shape.top_k});
   TORCH_CHECK_VALUE(tokens <= view_.shape.max_tokens, "indices: ", tokens,
                     " tokens, but max_tokens is ", view_.shape.max_tokens);
-  const at::Tensor used = indices.to(at::kInt);
+  // An index of more than 32 bits must not become an expert.
+  const at::Tensor used = is_long ? indices.clamp(-2, view_.shape.experts).to(at::kInt) : indices;
   run([&](shmemx_stream_t stream) {
     shmemx_moe_plan_on_stream(moe_, used.const_data_ptr<int>(), static_cast<int>(tokens), stream);
   });
@@ -120,15 +143,18 @@ void Experts::plan(const at::Tensor& indices) {
 
 void Experts::dispatch(const at::Tensor& tokens, const std::optional<at::Tensor>& scales) {
   require_plan();
+  TORCH_CHECK(!objection_to_dispatch_ || is_capturing(), "dispatch: ", objection_to_dispatch_);
   require(tokens, "tokens", dtype_, {n_tokens_, hidden()});
   const bool needs_scales = view_.scales_of_row > 0;
   TORCH_CHECK_VALUE(scales.has_value() == needs_scales, "scales: tokens of ", dtype_,
                     needs_scales ? " need them" : " have none");
   if (scales) require(*scales, "scales", at::kFloat, {n_tokens_, view_.scales_of_row});
-  run([&](shmemx_stream_t stream) {
-    shmemx_moe_dispatch_on_stream(moe_, tokens.const_data_ptr(),
-                                  scales ? scales->const_data_ptr<float>() : nullptr, stream);
-  });
+  run(
+      [&](shmemx_stream_t stream) {
+        shmemx_moe_dispatch_on_stream(moe_, tokens.const_data_ptr(),
+                                      scales ? scales->const_data_ptr<float>() : nullptr, stream);
+      },
+      "the call before was a dispatch; call plan or combine first");
 }
 
 at::Tensor Experts::combine(const at::Tensor& weights, const std::optional<at::Tensor>& out,
@@ -136,18 +162,20 @@ at::Tensor Experts::combine(const at::Tensor& weights, const std::optional<at::T
   require_plan();
   require(weights, "weights", at::kFloat, {n_tokens_, view_.shape.top_k});
   if (out) require(*out, "out", result_dtype_, {n_tokens_, hidden()});
-  if (results) {
-    require(*results, "results", result_dtype_, max_rows({hidden()}));
-    TORCH_CHECK_VALUE(shmemx_reached_on_stream(results->const_data_ptr(), results->nbytes()),
-                      "results: not in symmetric memory of the device");
-  }
+  const at::Tensor made = results.value_or(results_);
+  require(made, "results", result_dtype_, max_rows({hidden()}));
+  TORCH_CHECK_VALUE(shmemx_reached_on_stream(made.const_data_ptr(), made.nbytes()),
+                    "results: not in symmetric memory of the device");
   const at::Tensor sums = out ? *out
                               : at::empty({n_tokens_, hidden()},
                                           at::TensorOptions().dtype(result_dtype_).device(device_));
-  run([&](shmemx_stream_t stream) {
-    shmemx_moe_combine_on_stream(moe_, results ? results->const_data_ptr() : view_.results,
-                                 weights.const_data_ptr<float>(), sums.mutable_data_ptr(), stream);
-  });
+  run(
+      [&](shmemx_stream_t stream) {
+        shmemx_moe_combine_on_stream(moe_, made.const_data_ptr(), weights.const_data_ptr<float>(),
+                                     sums.mutable_data_ptr(), stream);
+      },
+      made.const_data_ptr() == view_.rows ? "the last combine read rows; call plan first"
+                                          : nullptr);
   return sums;
 }
 

@@ -23,7 +23,7 @@ class Experts {
   using DeviceOf = std::function<c10::Device(const void*)>;
 
   // A collective of all PEs, and so is close(). `pes`: of the team; none if this PE is in no team.
-  // The shape's types are set here.
+  // The shape's types are set here. A mistake in one PE's arguments raises on all.
   Experts(const std::vector<int>& pes, Types types, shmemx_moe_shape_t shape,
           const DeviceOf& device_of);
   void close();
@@ -38,7 +38,7 @@ class Experts {
   // Memory of the view. No tensor may be used after close().
   int first_expert() const { return view_.first_expert; }
   at::Tensor rows() const { return tensor(view_.rows, max_rows({hidden()}), dtype_); }
-  at::Tensor results() const { return tensor(view_.results, max_rows({hidden()}), result_dtype_); }
+  at::Tensor results() const { return results_; }
   at::Tensor row_scales() const {
     return tensor(view_.row_scales, max_rows({view_.scales_of_row}), at::kFloat);
   }
@@ -59,18 +59,21 @@ class Experts {
   void require_plan() const;
   void require(const at::Tensor& tensor, const char* argument, c10::ScalarType dtype,
                const Sizes& sizes) const;
-  // Calls call(stream), and waits for it if the device is a CPU.
+  bool is_capturing() const;
+  // Calls call(stream), and waits for it if the device is a CPU. `objection`: why no dispatch may
+  // come next.
   template <typename Call>
-  void run(const Call& call);
+  void run(const Call& call, const char* objection = nullptr);
 
   shmem_team_t team_ = SHMEM_TEAM_INVALID;
   shmemx_moe_t moe_ = nullptr;
   shmemx_moe_view_t view_{};
   c10::Device device_ = c10::kCPU;
   c10::ScalarType dtype_ = at::kFloat, result_dtype_ = at::kFloat;
-  std::int64_t n_tokens_ = -1;       // of the last plan
-  std::uint64_t* n_done_ = nullptr;  // calls that are done, of CPU tensors; symmetric
-  std::uint64_t n_calls_ = 0;
+  at::Tensor results_;          // the program has the same, so its gradient is seen here
+  std::int64_t n_tokens_ = -1;  // of the last plan
+  // Why a dispatch may not follow the last call. Null after a captured one, which runs later.
+  const char* objection_to_dispatch_ = nullptr;
 };
 
 }  // namespace meshmem::pytorch

@@ -40,6 +40,7 @@ def two_ranks():
     """A job that ends well."""
     return job(2, """
         import meshmem
+        from meshmem.torch import Experts
         meshmem.init()
         dist.init_process_group("cpu:meshmem")
         array = meshmem.full(1, meshmem.my_pe())
@@ -74,7 +75,8 @@ def two_ranks():
         say("again", all_reduce())
         dist.destroy_process_group()
         array.free()
-        meshmem.finalize()
+        with Experts(meshmem.TEAM_WORLD, hidden=1, top_k=1, experts=2, max_tokens=1):
+            meshmem.finalize()
         say("finalized")
     """)
 
@@ -135,9 +137,17 @@ def test_torchrun(tmp_path):
 def aborted():
     return job(2, """
         import meshmem
+        from meshmem.torch import Experts
         meshmem.init()
         rank = 1 - meshmem.my_pe()
         store = dist.TCPStore("localhost", int(os.environ["PORT"]), 2, rank == 0)
+        dist.init_process_group("gloo", store=dist.PrefixStore("gloo", store), rank=rank,
+                                world_size=2)
+        try:
+            Experts(dist.group.WORLD, hidden=1, top_k=1, experts=2, max_tokens=1)
+        except ValueError as error:
+            say(error)
+        dist.destroy_process_group()
         try:
             dist.init_process_group("meshmem", store=store, rank=rank, world_size=2)
         except ValueError as error:
@@ -152,8 +162,9 @@ def aborted():
 
 
 def test_ranks_differ_from_pes(aborted):
-    assert sorted(aborted.stdout.splitlines())[0].startswith(
-        "rank: 0 of 2, but this process is PE 1 of 2"), aborted
+    said = sorted(aborted.stdout.splitlines())
+    assert said[0].startswith("rank: 0 of 2, but this process is PE 1 of 2"), aborted
+    assert said[2].startswith("team: this process is rank 0, but PE 1"), aborted
 
 
 def test_an_abort_names_the_group(aborted):

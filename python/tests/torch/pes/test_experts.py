@@ -157,7 +157,7 @@ def test_a_part_of_the_pes(me, n):
                 layer.round(turn)
             layer.moe.close()
         else:
-            moe = Experts(team, hidden=1, top_k=1, experts=1, max_tokens=1)
+            moe = Experts(team, hidden=0, top_k=1, experts=1, max_tokens=1, dtype=torch.int8)
             with pytest.raises(ValueError, match="^team: this PE is not in it"):
                 moe.plan(torch.zeros(1, 1, dtype=torch.int32))
             moe.close()
@@ -190,6 +190,9 @@ def test_results_in_rows_and_a_given_out(n):
     out = torch.full((given.n, layer.shape.hidden), 9.0)
     assert moe.combine(given.weights, out, moe.rows) is not None
     assert out.equal(layer.model(1)[1])
+    with pytest.raises(RuntimeError, match="^dispatch: the last combine read rows; call plan"):
+        moe.dispatch(given.tokens)  # other PEs may still read the rows
+    layer.round(2)
     moe.close()
 
 
@@ -234,6 +237,42 @@ def test_indices_of_topk(me, n):
     dist.all_reduce(total)
     assert int(total) == 12 * n
     layer.moe.close()
+
+
+def test_indices_of_more_than_32_bits(n):
+    """None becomes an expert, nor -1."""
+    with Experts(WORLD, hidden=1, top_k=1, experts=n, max_tokens=1) as moe:
+        for index in (2**32, 2**32 - 1, -2**32, 2**63 - 1):
+            moe.plan(torch.tensor([[index]]))
+            assert int(moe.status) == 1 and not moe.counts.any()
+            moe.status.zero_()
+        moe.plan(torch.tensor([[-1]]))
+        assert int(moe.status) == 0
+
+
+def test_gradients(n):
+    """The calls have none, and say so. Nor do they change what autograd has saved unnoticed."""
+    with Experts(WORLD, hidden=2, top_k=1, experts=n, max_tokens=1, dtype=torch.float32) as moe:
+        ones = torch.ones(1, 2)
+        factor, weights = ones.clone().requires_grad_(), torch.ones(1, 1, requires_grad=True)
+        moe.plan(torch.zeros(1, 1, dtype=torch.int32))
+        with pytest.raises(ValueError, match="^tokens: it requires a gradient"):
+            moe.dispatch(factor)
+        with torch.no_grad():
+            moe.dispatch(factor)
+        product = (moe.rows * factor).sum()
+        with pytest.raises(ValueError, match="^weights: it requires a gradient"):
+            moe.combine(weights)
+        kept = ones.clone()
+        of_kept = (kept * factor).sum()
+        moe.combine(weights.detach(), kept)
+        moe.dispatch(ones)
+        for loss in (product, of_kept):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                loss.backward()
+        moe.results.copy_(moe.rows * factor)
+        with pytest.raises(ValueError, match="^results: it requires a gradient"):
+            moe.combine(weights.detach())
 
 
 def test_a_graph(n, device):
@@ -313,6 +352,8 @@ def test_mistakes(n):
             call()
         assert "\n" not in str(raised.value)
     moe.dispatch(shared)  # the mistakes have sent nothing
+    with pytest.raises(RuntimeError, match="^dispatch: the call before was a dispatch; call plan"):
+        moe.dispatch(shared)
     moe.results.copy_(moe.rows)
     assert moe.combine(ones(3, 2)).eq(2).all()
     for each in (moe, scaled):
@@ -334,6 +375,21 @@ def test_mistakes_of_the_shape(me, n):
     if n > 1:
         with pytest.raises(RuntimeError, match="^Experts: .*give different"):
             Experts(WORLD, **{**shape, "hidden": 8 + me})
+        with pytest.raises(RuntimeError if me else TypeError, match="^(Experts|dtype): "):
+            Experts(WORLD, **{**shape, "dtype": torch.float32 if me else torch.float64})
+
+
+def test_no_more_teams(me):
+    """On PE 0. All PEs raise."""
+    teams = [WORLD.split_strided(0, 1, 1)]
+    with pytest.raises(RuntimeError, match="^team: the library has no more"):
+        while True:
+            teams.append(WORLD.split_strided(0, 1, 1))
+    with pytest.raises(RuntimeError, match="^Experts: .*no more teams"):
+        Experts(teams[0], hidden=8, top_k=1, experts=1, max_tokens=1)
+    for team in teams:
+        if team:
+            team.destroy()
 
 
 def test_the_end(n):
@@ -343,6 +399,7 @@ def test_the_end(n):
     for call in (moe.close, lambda: moe.plan(torch.zeros(1, 1, dtype=torch.int32))):
         with pytest.raises(ValueError, match="^experts: closed"):
             call()
+    assert not hasattr(moe, "rows") and not hasattr(moe, "counts")
     with pytest.raises(KeyError):
         with Experts(WORLD, **shape) as moe:
             raise KeyError  # other PEs may not come to the end
