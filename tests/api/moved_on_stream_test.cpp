@@ -3,6 +3,9 @@
 // The typed, sized and mem forms of puts, gets, signals, waits and moves on a stream, each row of
 // the tables; also between PEs as if on several nodes.
 // Invariant: no routine is named here that is in the tables.
+#include <chrono>
+#include <thread>
+
 #include "placed_array.hpp"
 #include "stream.hpp"
 #include "team_views.hpp"
@@ -183,6 +186,7 @@ TEST(MovedOnStream, AFenceOfTheHostOrdersWhatAFinishedStreamHasPut) {
   const int reader = n_pes() - 1;
   for (long i = 1; i <= 20; ++i) {
     if (my_pe() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // so that the proxy naps
       shmemx_long_p_on_stream(data, i, reader, stream);
       stream.finish();
       shmem_fence();
