@@ -36,8 +36,7 @@ def global_exit(status: int) -> typing.NoReturn:
 def _end_job(reason: str, lines: list[str], status: int) -> None:
     head = f"meshmem: PE {_core.my_pe()} of {_core.n_pes()} ends the job: {reason}\n"
     # PyTorch calls the hook with a StringIO as sys.stderr, which it prints when the hook returns.
-    is_kept = isinstance(sys.stderr, io.StringIO) and sys.__stderr__ is not None
-    stream = sys.__stderr__ if is_kept else sys.stderr
+    stream = (sys.__stderr__ if isinstance(sys.stderr, io.StringIO) else None) or sys.stderr
     try:
         sys.stdout.flush()
         stream.write(head + "".join(lines))
