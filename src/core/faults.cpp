@@ -180,7 +180,9 @@ void take_fault_stack() {
 void explain_faults() {
   // For ever: this thread may be the main one, which runs exit handlers after its thread-local
   // objects are gone.
-  if (!std::exchange(has_taken_fault_stack, true)) new FaultStack;
+  if (!std::exchange(has_taken_fault_stack, true)) {
+    [[maybe_unused]] static FaultStack& stack = *new FaultStack;
+  }
   for (const int number : {SIGSEGV, SIGBUS}) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;

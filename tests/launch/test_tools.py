@@ -209,8 +209,7 @@ class AbortByCore(Tool):
         self.assertEqual(result.status, 1, result)
         self.assertNotIn("the stack", result.err, result)
         self.assertRegex(result.err, r"\noshrun: PE 0 .* ended the job with status 1; ending the "
-                         r"other PE \(MESHMEM_ABORT=core shows its stack and leaves a core "
-                         r"file\)\n$")
+                         r"other PE \(MESHMEM_ABORT=core shows its stack\)\n$")
         self.assertEqual(result.err.count("MESHMEM_ABORT"), 1, result)
 
     def test_is_not_mentioned_to_those_who_know_it_or_cannot_use_it(self):
