@@ -15,7 +15,8 @@ CHANGE = NOTE + ("compare_exchange_weak(before, count, std::memory_order_release
 COMPLETE = "src/one_sided/completion.cpp"
 COMPLETE_ALL = "void complete_pending(const char* routine) {"
 ALL_ISSUED = (COMPLETE, COMPLETE_ALL, "pending_work.issued.load(std::memory_order_acquire)")
-COMPLETE_KERNELS = (COMPLETE, COMPLETE_ALL, "complete_kernels.load(std::memory_order_acquire)")
+COMPLETE_KERNELS = (COMPLETE, "bool complete_those_of_kernels(const char* routine) {",
+                    "complete_kernels.load(std::memory_order_acquire)")
 
 
 def note_completed(o, count):
