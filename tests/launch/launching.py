@@ -55,6 +55,12 @@ def environment_of(pid):
         return []
 
 
+def ticks_of(pid):
+    """The processor time of a process, in hundredths of a second."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13])
+
+
 def state_of(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

@@ -7,8 +7,12 @@ words and variables that they get. Only the last test calls a real launcher.
 """
 import os
 import shutil
+import socket
 import stat
 import subprocess
+import sys
+import textwrap
+import time
 import unittest
 
 import launching
@@ -129,6 +133,53 @@ class HandOver(launching.LaunchTest):
         self.assertNotIn("[UCX_TLS]", got)
         self.assertNotIn("NVSHMEM_DEBUG", got)
         self.assertEqual(got.count("OTHER"), 1)
+
+    def add_program(self, name, text):
+        program = os.path.join(self.path, name)
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(f"#!{sys.executable}\n{text}")
+        os.chmod(program, stat.S_IRWXU)
+
+    def test_a_last_word_of_pe_0_may_come_after_the_launchers_end(self):
+        self.add_program("mpirun", textwrap.dedent("""
+            import os, socket, sys, time
+            if "--version" in sys.argv:
+                print("mpirun (Open MPI) 4.1.4")
+                sys.exit(0)
+            secret, port = os.environ["MESHMEM_OSHRUN_RECORD"].split("/")[:2]
+            record = socket.create_connection(("127.0.0.1", int(port)))
+            record.sendall(secret.encode() + b"b")
+            if os.fork() == 0:
+                time.sleep(0.3)
+                record.sendall(b"e")
+        """))
+        result = self.oshrun("--hosts", "a:2", "p")
+        self.assertEqual(result.status, 0, result)
+
+    def test_silent_strangers_cost_no_time(self):
+        self.add_program("mpirun", textwrap.dedent("""
+            import sys, time
+            if "--version" in sys.argv:
+                print("mpirun (Open MPI) 4.1.4")
+            else:
+                print("ready", flush=True)
+                time.sleep(60)
+        """))
+        process = self.start("--hosts", "a:2", "p")
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            variables = launching.environment_of(int(file.read().split()[0]))
+        record = next(text for text in variables if text.startswith(b"MESHMEM_OSHRUN_RECORD="))
+        port = int(record.split(b"/")[1])
+        strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(70)]
+        time.sleep(0.5)
+        before = launching.ticks_of(process.pid)
+        time.sleep(1)
+        self.assertLess(launching.ticks_of(process.pid) - before, 10)
+        for stranger in strangers:
+            stranger.close()
+        process.terminate()
+        self.finish(process)
 
     def test_a_pe_that_calls_oshrun_is_no_pe_of_the_new_job(self):
         self.add_launcher("mpirun")

@@ -40,6 +40,18 @@ class Leftovers(launching.LaunchTest):
         self.kill(self.processes())  # it said that it does not belong to the job any more
         self.assert_nothing_left()
 
+    def test_children_that_are_no_pes_are_left_alone(self):
+        # A shell with job control makes a group of the two, which its oshrun inherits.
+        script = ("set -m; sleep 0.5 | sleep 600 >/dev/null 2>&1 & echo $!; "
+                  f"exec {OSHRUN} -n 1 sleep 1.5")
+        result = subprocess.run(["bash", "-c", script], env=self.environment, capture_output=True,
+                                text=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        other = int(result.stdout)
+        self.assertEqual(launching.state_of(other), "S")
+        self.kill([other])
+        self.assert_nothing_left()
+
     def test_kill_9_of_a_pe(self):
         process = self.start_ready(3, "echo ready; sleep 600 & wait")
         children = f"/proc/{process.pid}/task/{process.pid}/children"

@@ -191,13 +191,9 @@ class Output(launching.LaunchTest):
         read_until(process.stdout.fileno(), b"y")  # some of it, so that the PE can end
         time.sleep(1)
 
-        def ticks():
-            with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
-                return sum(int(word) for word in file.read().rpartition(")")[2].split()[11:13])
-
-        before = ticks()
+        before = launching.ticks_of(process.pid)
         time.sleep(1)
-        self.assertLess(ticks() - before, 5)
+        self.assertLess(launching.ticks_of(process.pid) - before, 5)
         process.communicate(timeout=60)
 
     def test_a_reader_that_leaves_ends_the_job_quietly(self):

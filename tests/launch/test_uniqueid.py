@@ -254,6 +254,12 @@ class UniqueId(launching.LaunchTest):
             self.assert_ended([self.finish(processes[1])],
                               r"PE 0 \(.*\) has ended, so that the others cannot start again")
 
+    def test_who_starts_again_without_the_maker_is_told(self):
+        processes = self.begin_job(2, "after", host=0)
+        self.assertEqual(self.finish(processes[0]).status, 0)
+        self.assert_ended([self.finish(processes[1])],
+                          "the process that has made the unique id .* is gone")
+
 
 if __name__ == "__main__":
     launching.main()

@@ -65,15 +65,19 @@ void ProgressThread::stop() {
 // would not help: this thread may occupy the core of the thread that polls.
 void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "meshmem network");
+  bool was_armed = true;
   while (!stops_) {
     work_.check_losses();
     if (others_have_polled(kLongestCopy)) leave_it_to_others();
     const bool any = take_in();
     if (work_.is_busy()) {
       nap_while_busy();
-    } else if (!sleep_until_event() && !any) {
-      std::this_thread::sleep_for(kShortestNap);
+      continue;
     }
+    const bool armed = sleep_until_event();
+    // One refusal is usual: an acknowledgement had to be sent first.
+    if (!armed && !was_armed && !any) std::this_thread::sleep_for(kShortestNap);
+    was_armed = armed;
   }
 }
 
