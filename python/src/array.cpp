@@ -41,9 +41,8 @@ constexpr std::size_t kLeastAlignment = 64;
 [[noreturn]] void fail_for_room(std::size_t bytes, std::size_t alignment, bool is_on_device) {
   const bool is_aligned = alignment > kLeastAlignment;
   fail(PyExc_MemoryError,
-       (is_aligned ? "align: no " : "shape: no ") + std::to_string(bytes) + " bytes " +
-           (is_aligned ? "at a multiple of " + std::to_string(alignment) + " " : "") +
-           "are left in the " +
+       (is_aligned ? "align: no " : "shape: no ") + std::to_string(bytes) + " bytes are left " +
+           (is_aligned ? "at a multiple of " + std::to_string(alignment) + " " : "") + "in the " +
            (is_on_device ? "device heap (MESHMEM_DEVICE_HEAP_SIZE), or a PE has no device"
                          : "symmetric heap (SHMEM_SYMMETRIC_SIZE)"));
 }
