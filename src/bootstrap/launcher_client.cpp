@@ -24,7 +24,7 @@ Meeting last_meeting(double timeout_seconds) {
   return {Among::job, false, "shmem_finalize", timeout_seconds, "MESHMEM_TIMEOUT"};
 }
 
-Awaited awaited_in(const Meeting& meeting) {
+AwaitedMeeting awaited_in(const Meeting& meeting) {
   const Job& job = joined_job();
   const std::string pes = meeting.who == Among::job
                               ? fmt::format("all {} PEs", job.n_pes)
@@ -32,12 +32,12 @@ Awaited awaited_in(const Meeting& meeting) {
   return {fmt::format("{} to call {}", pes, meeting.routine), meeting.seconds, meeting.limit};
 }
 
-Awaited awaited_of_all(Meeting meeting) {
+AwaitedMeeting awaited_of_all(Meeting meeting) {
   meeting.who = Among::job;
   return awaited_in(meeting);
 }
 
-void print_end_of_wait(const Awaited& awaited, const std::string& addition) {
+void print_end_of_wait(const AwaitedMeeting& awaited, const std::string& addition) {
   print_line(fmt::format("waited {:g} s for {}{}; the limit is {}", awaited.seconds, awaited.what,
                          addition, awaited.limit));
   print_status_table();

@@ -30,7 +30,7 @@ struct Meeting {
 };
 
 // A wait, for its messages.
-struct Awaited {
+struct AwaitedMeeting {
   std::string what;  // continues "waited 60 s for "
   double seconds;    // 0: for ever
   const char* limit;
@@ -83,13 +83,13 @@ bool fill_in_nodes(Job& job, const std::vector<int>& nodes);
 Meeting last_meeting(double timeout_seconds);
 
 // The wait in a meeting, with a text such as "all 4 PEs to call shmem_init".
-Awaited awaited_in(const Meeting& meeting);
+AwaitedMeeting awaited_in(const Meeting& meeting);
 // The same for a protocol in which all PEs of the job meet, also if `meeting.who` is the node.
-Awaited awaited_of_all(Meeting meeting);
+AwaitedMeeting awaited_of_all(Meeting meeting);
 
 // Prints the line and the table for a wait that has reached its limit. The caller then ends the
 // process.
-void print_end_of_wait(const Awaited& awaited, const std::string& addition = "");
+void print_end_of_wait(const AwaitedMeeting& awaited, const std::string& addition = "");
 
 // A text that names this machine: its name and its last start. If a launcher does not say which PEs
 // share a machine, they compare these texts. A container has its own name, so it counts as a

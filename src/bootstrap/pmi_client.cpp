@@ -97,9 +97,9 @@ class PmiClient final : public LauncherClient {
   // Sends "cmd=<command><words>" and returns the answer, which must be "cmd=<answer> ...".
   std::string ask(std::string_view command, std::string_view words, std::string_view answer);
   std::string ask(std::string_view command, std::string_view words, std::string_view answer,
-                  const Awaited& awaited);
+                  const AwaitedMeeting& awaited);
   void send_line(std::string_view line);
-  std::string read_line(const Awaited& awaited);
+  std::string read_line(const AwaitedMeeting& awaited);
   void watch_launcher();
 
   std::string get(const std::string& key, const char* what, int pe);
@@ -216,7 +216,7 @@ std::vector<int> PmiClient::nodes_by_hosts() {
 // --- The connection --------------------------------------------------------------------------
 
 std::string PmiClient::ask(std::string_view command, std::string_view words,
-                           std::string_view answer, const Awaited& awaited) {
+                           std::string_view answer, const AwaitedMeeting& awaited) {
   const std::lock_guard lock(conversation_);
   send_line(fmt::format("cmd={}{}\n", command, words));
   std::string line = read_line(awaited);
@@ -263,7 +263,7 @@ void PmiClient::send_line(std::string_view line) {
   }
 }
 
-std::string PmiClient::read_line(const Awaited& awaited) {
+std::string PmiClient::read_line(const AwaitedMeeting& awaited) {
   const Clock::time_point end = end_of_wait(awaited.seconds);
   std::string line;
   ShownWait shown(monotonic_ns());

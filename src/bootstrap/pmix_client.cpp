@@ -250,7 +250,7 @@ void run_fence(const Meeting& meeting) {
   if (status == PMIX_OPERATION_SUCCEEDED) return;
   check_pmix(status, "meet the other PEs");
   std::unique_lock lock(end->mutex);
-  const Awaited awaited = awaited_in(meeting);
+  const AwaitedMeeting awaited = awaited_in(meeting);
   ShownWait shown(monotonic_ns());
   shown.say("waits for " + awaited.what);
   const auto limit = std::chrono::duration<double>(meeting.seconds > 0 ? meeting.seconds : 1e9);

@@ -86,9 +86,9 @@ class UniqueIdClient final : public LauncherClient {
 
  private:
   std::string ask(MessageKind question, const Body& body, MessageKind answer,
-                  const Awaited& awaited);
+                  const AwaitedMeeting& awaited);
   std::optional<Message> await(Seconds limit);
-  [[noreturn]] void end_in_wait(const Awaited& awaited);
+  [[noreturn]] void end_in_wait(const AwaitedMeeting& awaited);
   void send(MessageKind kind, const Body& body = {});
   void send_all(const std::string& bytes);
 
@@ -138,7 +138,7 @@ UniqueIdClient::UniqueIdClient(Job& job, const PlaceById& place, double timeout_
 }
 
 std::string UniqueIdClient::ask(MessageKind question, const Body& body, MessageKind answer,
-                                const Awaited& awaited) {
+                                const AwaitedMeeting& awaited) {
   const std::lock_guard lock(conversation_);
   ShownWait shown(monotonic_ns());
   shown.say("waits for " + awaited.what);
@@ -157,7 +157,7 @@ std::optional<Message> UniqueIdClient::await(Seconds limit) {
 }
 
 // Ends the job because of a timeout. Names the missing PEs, if the meeting point still answers.
-void UniqueIdClient::end_in_wait(const Awaited& awaited) {
+void UniqueIdClient::end_in_wait(const AwaitedMeeting& awaited) {
   send(MessageKind::missing);
   const std::optional<Message> message = await(std::chrono::seconds(2));
   const bool is_named = message && message->kind == MessageKind::absent;

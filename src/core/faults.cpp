@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/code_place.hpp"
@@ -181,7 +183,8 @@ void explain_faults() {
   // For ever: this thread may be the main one, which runs exit handlers after its thread-local
   // objects are gone.
   if (!std::exchange(has_taken_fault_stack, true)) {
-    [[maybe_unused]] static FaultStack& stack = *new FaultStack;
+    alignas(FaultStack) static std::byte room[sizeof(FaultStack)];
+    new (room) FaultStack;
   }
   for (const int number : {SIGSEGV, SIGBUS}) {
     struct sigaction action {};
