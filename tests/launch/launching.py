@@ -55,6 +55,20 @@ def environment_of(pid):
         return []
 
 
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def pe_of(oshrun, number):
+    """The process of a PE."""
+    mark = f"PMIX_RANK={number}".encode()
+    return next(pid for pid in children_of(oshrun) if mark in environment_of(pid))
+
+
 def ticks_of(pid):
     """The processor time of a process, in hundredths of a second."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

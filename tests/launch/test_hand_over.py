@@ -167,8 +167,7 @@ class HandOver(launching.LaunchTest):
         """))
         process = self.start("--hosts", "a:2", "p")
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-            variables = launching.environment_of(int(file.read().split()[0]))
+        variables = launching.environment_of(launching.children_of(process.pid)[0])
         record = next(text for text in variables if text.startswith(b"MESHMEM_OSHRUN_RECORD="))
         port = int(record.split(b"/")[1])
         strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(70)]

@@ -109,9 +109,7 @@ class UnderALauncher:
         return process
 
     def launcher_pid(self, timeout_process):
-        with open(f"/proc/{timeout_process.pid}/task/{timeout_process.pid}/children",
-                  encoding="utf-8") as file:
-            return int(file.read().split()[0])
+        return launching.children_of(timeout_process.pid)[0]
 
     def test_an_interrupt_ends_the_job(self):
         process = self.ready_job(3)

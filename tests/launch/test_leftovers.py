@@ -54,10 +54,7 @@ class Leftovers(launching.LaunchTest):
 
     def test_kill_9_of_a_pe(self):
         process = self.start_ready(3, "echo ready; sleep 600 & wait")
-        children = f"/proc/{process.pid}/task/{process.pid}/children"
-        with open(children, encoding="utf-8") as file:
-            pids = [int(word) for word in file.read().split()]
-        pe = next(pid for pid in pids if b"PMIX_RANK=1" in launching.environment_of(pid))
+        pe = launching.pe_of(process.pid, 1)
         os.kill(pe, signal.SIGKILL)
         result = self.finish(process)
         self.assertEqual(result.status, 137, result)

@@ -26,14 +26,6 @@ DEADLY = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal
 SAID = re.compile(r"^(oshrun: |meshmem: |PE \d+ of \d+$)")
 
 
-def children_of(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []
-
-
 def name_of(pid):
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
@@ -54,10 +46,10 @@ def kill(pid, number):
 class RandomKills(launching.LaunchTest):
     def pes_of(self, process):
         """The first child is the guard, which has its name a moment later."""
-        return children_of(process.pid)[1:]
+        return launching.children_of(process.pid)[1:]
 
     def guard_of(self, process):
-        return [pid for pid in children_of(process.pid) if name_of(pid) == "oshrun-guard"]
+        return [pid for pid in launching.children_of(process.pid) if name_of(pid) == "oshrun-guard"]
 
     def aim(self, draw, process):
         """Draws what is to die: a word for it, and its processes."""

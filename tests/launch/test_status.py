@@ -29,17 +29,6 @@ def leave_no_core():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def pe_of(oshrun, number):
-    """The process of a PE."""
-    with open(f"/proc/{oshrun}/task/{oshrun}/children", encoding="ascii") as file:
-        children = [int(word) for word in file.read().split()]
-    for child in children:
-        with open(f"/proc/{child}/environ", "rb") as file:
-            if f"PMIX_RANK={number}".encode() in file.read().split(b"\0"):
-                return child
-    raise LookupError(f"oshrun {oshrun} has no PE {number}")
-
-
 class Status(launching.LaunchTest):
     def start_waiting(self, pes, *words, program=PROGRAM, **options):
         process = self.start("-n", pes, program, *words, **options)
@@ -100,10 +89,8 @@ class Status(launching.LaunchTest):
         self.end(process)
 
     def mappings_of_pes(self, oshrun):
-        with open(f"/proc/{oshrun}/task/{oshrun}/children", encoding="ascii") as children:
-            pids = children.read().split()
         return sum(len(pathlib.Path(f"/proc/{pid}/maps").read_text("utf-8").splitlines())
-                   for pid in pids)
+                   for pid in launching.children_of(oshrun))
 
     def test_waits_look_up_their_callers_only_for_a_table(self):
         process = self.start_waiting(2, "barrier", 0)
@@ -223,7 +210,7 @@ class Status(launching.LaunchTest):
                           r"^  0 +-   waits for nothing")
         # PE 0 lets PE 1 out of the first sync, and waits for it in the second. PE 1 cannot see
         # that, and its row still says that it waits for PE 0.
-        stopped = pe_of(process.pid, 1)
+        stopped = launching.pe_of(process.pid, 1)
         os.kill(stopped, signal.SIGSTOP)
         process.send_signal(signal.SIGUSR1)
         self.assert_table(process.pid, r"^  0 .*waits for PE 1 in shmem_sync_all",

@@ -156,8 +156,9 @@ Pes awaited_by(int pe) {
   return board.pe(pe).awaited.load();
 }
 
-// Returns the PEs of a shortest circle from the last to `first`, which has the lowest number.
-// `first` waits for the one before it, and so on; the last waits for `first`. Empty: there is none.
+// Returns the PEs of a shortest circle in which `first` has the lowest number; empty if there is
+// none. Each PE of the list waits for the PE before it. The first of the list waits for the last,
+// which is `first`.
 Pes circle_from(int first) {
   std::vector<int> waits_for(static_cast<std::size_t>(board.n_pes()), -1);  // who leads to a PE
   Pes reached{first};
