@@ -17,6 +17,7 @@
     F(init_attr, init_attr, void, int, (unsigned flags, int rank, int nranks, const shmemx_uniqueid_t *id), (flags, rank, nranks, id)) \
     F(init_mpi_comm, init_mpi_comm, void, int, (const void *communicator), (communicator)) \
     F(team_of_pes, team_of_pes, void, int, (const int *pes, int npes, shmem_team_t *new_team), (pes, npes, new_team)) \
+    F(team_of_id, team_of_id, void, int, (uint64_t id, int npes, int my_pe, shmem_team_t *new_team), (id, npes, my_pe, new_team)) \
     F(team_take_any_memory, team_take_any_memory, void, int, (shmem_team_t team), (team)) \
     F(team_fix_reduce_order, team_fix_reduce_order, void, int, (shmem_team_t team), (team)) \
     F(buffer_register, buffer_register, void, int, (void *ptr, size_t bytes), (ptr, bytes)) \

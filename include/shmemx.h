@@ -76,6 +76,12 @@ int shmemx_init_mpi_comm(const void* communicator);
  */
 int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
 
+/* The same for PEs that do not know each other. They share an id, from 1 to 2^44 - 1, that makes no
+ * other team. The caller becomes PE `my_pe` of the `npes` of the new team. A PE joins one team at a
+ * time: its other threads wait. Returns 0, or nonzero on all these PEs if one has no slot for
+ * another team. Without room for another list the job ends. */
+int shmemx_team_of_id(uint64_t id, int npes, int my_pe, shmem_team_t* new_team);
+
 /* From now on the team's broadcasts, fcollects, alltoalls, reductions and reduce-scatters on
  * streams take buffers in any memory of the calling PE's device, symmetric or not. maxloc and
  * minloc still need symmetric buffers. On NVIDIA GPUs such calls are as fast as others up to 4 MiB.

@@ -158,7 +158,6 @@ std::string working_folder_of(const Options& options) {
 Words command_of_open_mpi(const FoundLauncher& launcher, const Options& options) {
   const bool is_mpirun = launcher.program == "mpirun";
   check_program(launcher.program, options.program);
-  check_root(launcher.program, options);
   Words words = {launcher.program};
   const auto add = [&words](const Words& more) {
     words.insert(words.end(), more.begin(), more.end());
@@ -176,6 +175,7 @@ Words command_of_open_mpi(const FoundLauncher& launcher, const Options& options)
   if (options.tag_output) add(is_mpirun ? Words{"--tag-output"} : Words{"--output", "tag"});
   for (const std::string& text : exports_of(options)) add({"-x", text});
   add(options.program);
+  check_root(launcher.program, options);  // last: other mistakes count for all users
   return words;
 }
 

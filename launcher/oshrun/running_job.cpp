@@ -44,7 +44,7 @@ std::string describe(const ChildEnd& end) {
 // Says what else the user may have meant by a program that is not there.
 std::string advice_for(const std::string& program) {
   if (parse_number(program, 1, std::numeric_limits<int>::max()))
-    return fmt::format("; for {} PEs write -n {}", program, program);
+    return fmt::format("; for {} PE{} write -n {}", program, program == "1" ? "" : "s", program);
   const bool is_here = program.find('/') == program.npos && ::access(program.c_str(), X_OK) == 0;
   return is_here ? fmt::format("; for the one in this folder write ./{}", program) : "";
 }

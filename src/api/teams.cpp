@@ -12,6 +12,7 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "collectives/device/on_stream.hpp"
+#include "library/joining.hpp"
 #include "library/splits.hpp"
 #include "one_sided/completion.hpp"
 
@@ -111,6 +112,20 @@ MESHMEM_EXTENSION_ENTRY(int, team_of_pes, (const int* pes, int npes, shmem_team_
   const std::vector<int> list(pes, pes + std::max(npes, 0));
   require_list(list, kRoutine);
   return make_team_of_pes(list, kRoutine, new_team);
+}
+
+MESHMEM_EXTENSION_ENTRY(int, team_of_id,
+                        (uint64_t id, int npes, int my_pe, shmem_team_t* new_team)) {
+  constexpr const char* kRoutine = "shmemx_team_of_id";
+  require_active(kRoutine);
+  *new_team = SHMEM_TEAM_INVALID;
+  if (id == 0 || id > kMaxJoiningId)
+    fatal("{}: id is {}, which is not in 1..{}", kRoutine, id, kMaxJoiningId);
+  if (npes < 1 || static_cast<unsigned>(npes) > address_map.n_pes)
+    fatal("{}: npes is {}, which is not in 1..{}", kRoutine, npes, address_map.n_pes);
+  if (my_pe < 0 || my_pe >= npes)
+    fatal("{}: my_pe is {}, which is not in 0..{}", kRoutine, my_pe, npes - 1);
+  return join_team({id, npes, my_pe}, kRoutine, new_team);
 }
 
 MESHMEM_EXTENSION_ENTRY(int, team_take_any_memory, (shmem_team_t handle)) {

@@ -2,7 +2,7 @@
 //
 // The first PE of the node makes the arena, and chooses its layout. The others open the arena, and
 // read the layout from the ticket. Also finds the parts of a PE's control segment: team areas, and
-// the list of active sets.
+// the list of active sets, and the word of a PE that joins a team.
 #include "core/node_memory.hpp"
 
 #include <fmt/format.h>
@@ -22,10 +22,11 @@ namespace {
 constexpr const char* kArenaKey = "meshmem.arena";
 // Where the list of active sets begins in a PE's control segment: behind its team areas.
 constexpr std::size_t kActiveSetsOffset = sizeof(TeamArea) * kTeamAreas;
+constexpr std::size_t kJoiningOffset = kActiveSetsOffset + sizeof(ActiveSetList);
 
 ArenaLayout layout_of(const NodeMemory::Plan& plan) {
   return {.n_pes = plan.pes.size(),
-          .control_bytes = kActiveSetsOffset + sizeof(ActiveSetList),
+          .control_bytes = kJoiningOffset + sizeof(std::uint64_t),
           .static_bytes = plan.static_bytes,
           .heap_bytes = plan.heap_bytes,
           .has_wire_addresses = plan.has_wire_addresses};
@@ -124,6 +125,13 @@ ActiveSetList* NodeMemory::active_sets() const {
 std::size_t NodeMemory::place_of_active_set(std::size_t place) {
   return kActiveSetsOffset + place * sizeof ActiveSetList::names[0];
 }
+
+std::atomic<std::uint64_t>& NodeMemory::joining(int pe) const {
+  std::byte* const control = base_of(index_of(pe), RemoteSegment::control);
+  return *reinterpret_cast<std::atomic<std::uint64_t>*>(control + kJoiningOffset);
+}
+
+std::size_t NodeMemory::place_of_joining() { return kJoiningOffset; }
 
 void NodeMemory::meet(const char* where) {
   const std::uint64_t target = ++meetings_ * static_cast<std::uint64_t>(n());

@@ -141,7 +141,7 @@ int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_tea
     // No kernel of a member writes to another's flags before they are cleared.
     if (runtime().has_devices()) sync(members);
   });
-  if (!meeting) return 1;
+  if (!meeting) return kNoMeeting;
   meeting->begin_call(routine);
   sync(*meeting);
   const auto team = try_make_team(*meeting, true, pes, {});

@@ -33,8 +33,9 @@ struct Split2d {
 int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t* column);
 
 // Makes a team of these world PEs, in this order; this PE is one of them. Collective over these PEs
-// alone. Returns 0, or on all of them nonzero with SHMEM_TEAM_INVALID in `made` if no slot is free,
-// or if the job has used too many different lists.
+// alone. Returns 0, or on all of them nonzero with SHMEM_TEAM_INVALID in `made`: 1 if no slot is
+// free, kNoMeeting if the job has used too many different lists.
+inline constexpr int kNoMeeting = 2;
 int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_team_t* made);
 
 // Ends the team and its contexts, once all members have called it. For a predefined team, ends the

@@ -69,6 +69,24 @@ TEST(TeamOfPes, IsMadeByItsMembersAlone) {
   }
 }
 
+// Two teams at a time, of PEs that come in any order and know only their id and number.
+TEST(TeamOfId, PutsEachPeWhereItSays) {
+  for (int round = 0; round < 20; ++round) {
+    const int half = (n_pes() + 1) / 2;
+    const bool is_first = (my_pe() + round) % n_pes() < half;
+    Pes pes;
+    for (int i = is_first ? 0 : half; i < (is_first ? half : n_pes()); ++i)
+      pes.push_back((i + n_pes() * round - round) % n_pes());
+    if (round % 2) std::reverse(pes.begin(), pes.end());
+    const uint64_t id = (uint64_t{1} << 43) + static_cast<uint64_t>(2 * round + is_first);
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    EXPECT_EQ(shmemx_team_of_id(id, static_cast<int>(pes.size()), position(pes, my_pe()), &team),
+              0);
+    expect_usable(team, pes);
+    shmem_team_destroy(team);
+  }
+}
+
 // Parents that are themselves strided and reversed: numbers are those of the parent.
 TEST(TeamSplitStrided, S23_CountsInTheParentsNumbers) {
   Pes parent_pes = strided(all_pes(), n_pes() - 1, -1, n_pes());

@@ -12,8 +12,6 @@ import sys
 
 MISSING = ["nvshmemx_qp_create(1)", "nvshmemx_qp_float_put(nullptr, nullptr, 1, 0, 0)",
            "nvshmemx_mc_ptr(nullptr, nullptr)", "nvshmemx_int_g_on_stream(nullptr, 0, nullptr)",
-           "nvshmemx_team_init(nullptr, nullptr, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, 2, 0)",
-           "nvshmemx_team_get_uniqueid(static_cast<nvshmemx_team_uniqueid_t*>(nullptr))",
            "nvshmemx_qp_int_put_nbi_warp(1)", "nvshmemx_short_wait_until_on_stream(nullptr, 0, 0, "
            "nullptr)", "nvshmemx_half_atomic_add(1)", "nvshmemx_region_start(nullptr, nullptr)",
            "nvshmemx_buffer_unregister_all()", "rocshmem_get_device_ctx()",

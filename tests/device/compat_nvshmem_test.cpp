@@ -253,6 +253,21 @@ void teams_and_atomics(hipStream_t stream) {
   nvshmem_team_t reversed = NVSHMEM_TEAM_INVALID;
   expect(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, n - 1, -1, n, nullptr, 0, &reversed) == 0,
          "split");
+  nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+  nvshmemx_team_uniqueid_t mine = 0;
+  expect(nvshmemx_team_get_uniqueid(&mine) == 0, "get_uniqueid");
+  uint64_t* ids = allocate<uint64_t>(2);
+  must(hipMemcpy(ids, &mine, sizeof mine, hipMemcpyHostToDevice));
+  nvshmem_uint64_broadcast(NVSHMEM_TEAM_WORLD, ids + 1, ids, 1, n - 1);
+  config.uniqueid = read(ids, 2)[1];
+  nvshmem_team_t joined = NVSHMEM_TEAM_INVALID;
+  expect(nvshmemx_team_init(&joined, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, n,
+                            n - 1 - nvshmem_my_pe()) == 0,
+         "team_init");
+  expect(nvshmem_team_my_pe(joined) == nvshmem_team_my_pe(reversed), "team_init is in order");
+  expect(nvshmem_barrier(joined) == 0, "barrier of a team by an id");
+  nvshmem_team_destroy(joined);
+  nvshmem_free(ids);
   float *sum = allocate<float>(64), *source = allocate<float>(64), *part = allocate<float>(64),
         *blocks = allocate<float>(64);
   int* failed = allocate<int>(1);

@@ -158,6 +158,7 @@ class Options(launching.LaunchTest):
         self.assert_refused(["-n", "4", "./nosuch"], 127, "cannot run './nosuch': No such file")
         self.assert_refused(["-n", "4", "no-such-command-on-path"], 127, "No such file")
         self.assert_refused(["4", "true"], 127, "cannot run '4'", "for 4 PEs write -n 4")
+        self.assert_refused(["1", "true"], 127, "cannot run '1'", "for 1 PE write -n 1")
         with open(os.path.join(self.folder, "here"), "w", encoding="ascii") as file:
             os.fchmod(file.fileno(), 0o700)
         self.assert_refused(["--wdir", self.folder, "-n", "1", "here"], 127, "write ./here")

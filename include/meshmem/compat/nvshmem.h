@@ -60,9 +60,9 @@
 #define NVSHMEMX_TEAM_NODE SHMEM_TEAM_SHARED
 #define NVSHMEMX_TEAM_SAME_MYPE_NODE ((shmem_team_t)MESHMEM_COMPAT_TEAM_SAME_NUMBER)
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS SHMEM_TEAM_NUM_CONTEXTS
-#define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID (1L << 1) /* of nvshmemx_team_init, which is missing */
+#define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID (1L << 1)
 #define NVSHMEM_TEAM_CONFIG_INITIALIZER \
-  { 0 }
+  { {0}, 0 }
 
 /* No routine takes one; programs compare numbers of PEs with them. */
 enum nvshmem_pe_index_t {
@@ -73,7 +73,10 @@ enum nvshmem_pe_index_t {
 
 typedef shmem_team_t nvshmem_team_t;
 typedef shmem_team_t nvshmemx_team_t;
-typedef shmem_team_config_t nvshmem_team_config_t;
+typedef uint64_t nvshmemx_team_uniqueid_t;
+struct nvshmem_team_config_t : shmem_team_config_t {
+  nvshmemx_team_uniqueid_t uniqueid; /* for nvshmemx_team_init */
+};
 
 /* ---- Set-up, memory and teams, by the host. Memory is the device's. */
 inline void nvshmem_init() {

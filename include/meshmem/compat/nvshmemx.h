@@ -100,6 +100,20 @@ inline int nvshmemx_init_status() {
   return is_initialized ? NVSHMEM_STATUS_IS_INITIALIZED : NVSHMEM_STATUS_NOT_INITIALIZED;
 }
 
+/* ---- Teams by an id, which the PE that makes it gives to the others. */
+inline int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t* uniqueid) {
+  static uint64_t n_made = 0;
+  const uint64_t number = __atomic_add_fetch(&n_made, 1, __ATOMIC_RELAXED);
+  *uniqueid = static_cast<uint64_t>(shmem_my_pe()) << 24 | (number & 0xffffff);
+  return 0;
+}
+inline int nvshmemx_team_init(nvshmem_team_t* team, nvshmem_team_config_t* config, long mask,
+                              int npes, int pe_idx_in_team) {
+  *team = NVSHMEM_TEAM_INVALID;
+  if ((mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0) return NVSHMEMX_ERROR_INVALID_VALUE;
+  return shmemx_team_of_id(config->uniqueid, npes, pe_idx_in_team, team);
+}
+
 /* ---- Buffers and modules. A registered buffer is symmetric here, so all PEs register together. */
 inline int nvshmemx_buffer_register(void* address, size_t bytes) {
   return shmemx_buffer_register(address, bytes);
@@ -369,9 +383,6 @@ MESHMEM_COMPAT_MISSING(nvshmemx_barrier_warpgroup, "take nvshmemx_barrier_block"
 MESHMEM_KERNEL_TYPES(MESHMEM_COMPAT_G, )
 MESHMEM_SHORT_FLOATS(MESHMEM_COMPAT_G, )
 #undef MESHMEM_COMPAT_G
-typedef uint64_t nvshmemx_team_uniqueid_t;
-MESHMEM_COMPAT_MISSING(nvshmemx_team_init, "split a team by nvshmem_team_split_strided")
-MESHMEM_COMPAT_MISSING(nvshmemx_team_get_uniqueid, "split a team by nvshmem_team_split_strided")
 #define MESHMEM_COMPAT_NO_WAIT(name)                  \
   MESHMEM_COMPAT_MISSING(nvshmemx_##name##_on_stream, \
                          "what a stream waits for has 4 or 8 bytes; take int")
