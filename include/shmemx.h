@@ -72,13 +72,15 @@ int shmemx_init_mpi_comm(const void* communicator);
  * alone: the others take no part. Each gives the same list, which has the caller and no PE twice.
  * Returns 0, or nonzero on all these PEs with SHMEM_TEAM_INVALID in *new_team. It fails if a PE has
  * no slot for another team, or if the job has no room for another list. A job has room for 512
- * different lists of two or more PEs, together with active sets. shmem_team_destroy ends the team.
- */
+ * different lists of two or more PEs, together with active sets. Two threads of a PE must not make
+ * teams of the same list at the same time: it is by chance which call of another PE each meets.
+ * shmem_team_destroy ends the team. */
 int shmemx_team_of_pes(const int* pes, int npes, shmem_team_t* new_team);
 
 /* The same for PEs that do not know each other. They share an id, from 1 to 2^44 - 1, that makes no
  * other team. The caller becomes PE `my_pe` of the `npes` of the new team. A PE joins one team at a
- * time: its other threads wait. Returns 0, or nonzero on all these PEs if one has no slot for
+ * time: its other threads wait. So PEs that join several teams must join them in one order, or they
+ * wait for each other for ever. Returns 0, or nonzero on all these PEs if one has no slot for
  * another team. Without room for another list the job ends. */
 int shmemx_team_of_id(uint64_t id, int npes, int my_pe, shmem_team_t* new_team);
 

@@ -105,6 +105,8 @@ void bind_job(nb::module_& module) {
       "outstanding operations of all PEs. The end of a program with status 0 calls it.\n\nRaises "
       "BufferError while a NumPy array or a memoryview of an array exists.");
   module.def(
+      "n_inits", [] { return job.n_inits; }, "How often this process has called init.");
+  module.def(
       "is_initialized", [] { return job.is_active && !job.is_child; },
       "Whether this process is a PE between init and finalize.");
   module.def(

@@ -235,10 +235,13 @@ void bind_signals(nb::class_<Array>& array) {
         },
         nb::arg("pe"), nb::arg("value"), index, nb::kw_only(), context, stream, text);
   };
-  update("signal_set", shmem_ctx_signal_set, SHMEM_SIGNAL_SET,
-         "Sets PE pe's signal, behind this PE's earlier puts to it (9.8).");
-  update("signal_add", shmem_ctx_signal_add, SHMEM_SIGNAL_ADD,
-         "Adds to PE pe's signal, behind this PE's earlier puts to it (9.8).");
+  // Lambdas: see locks.cpp.
+  update(
+      "signal_set", [](auto... a) { shmem_ctx_signal_set(a...); }, SHMEM_SIGNAL_SET,
+      "Sets PE pe's signal, behind this PE's earlier puts to it (9.8).");
+  update(
+      "signal_add", [](auto... a) { shmem_ctx_signal_add(a...); }, SHMEM_SIGNAL_ADD,
+      "Adds to PE pe's signal, behind this PE's earlier puts to it (9.8).");
   array.def(
       "signal_wait_until",
       [](const Array& a, const std::string& cmp, uint64_t value, std::size_t at,

@@ -47,7 +47,7 @@ std::string team_text(int slot, int n) {
   };
   if (slot == 0) return named("SHMEM_TEAM_WORLD");
   if (slot == 1) return named("SHMEM_TEAM_SHARED");
-  if (slot >= kFirstActiveSetSlot) return named("an active set");
+  if (slot >= kFirstActiveSetSlot) return named("a set or list of PEs");
   return named(fmt::format("team {}", slot + 1));
 }
 

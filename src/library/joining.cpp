@@ -27,6 +27,7 @@ std::uint64_t word_of(int pe) {
 // Enters the PEs that have said that they join. `pes` has -1 where none is known.
 void find_members(const Joining& joining, const char* routine, std::vector<int>& pes) {
   for (int pe = 0; pe < static_cast<int>(address_map.n_pes); ++pe) {
+    if (!runtime().is_near(pe) && std::find(pes.begin(), pes.end(), pe) != pes.end()) continue;
     const std::uint64_t word = word_of(pe);
     if (word >> kJoiningPlaceBits != joining.id) continue;
     const int place = static_cast<int>(word & ((1 << kJoiningPlaceBits) - 1)) - 1;

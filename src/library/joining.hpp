@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A team of PEs that do not know each other, only an id that they share. Each says in a word of its
-// control segment which id it joins at which place, and reads the words of the other PEs until it
-// knows the team's list.
-// Invariant: a PE takes its word back when all members know the list.
+// control segment which id it joins at which place. Then it reads the words of the other PEs until
+// it knows all members in order.
+// Invariant: a PE takes its word back when all members know each other.
 #ifndef MESHMEM_LIBRARY_JOINING_HPP_
 #define MESHMEM_LIBRARY_JOINING_HPP_
 
@@ -23,8 +23,9 @@ struct Joining {
   int me;            // in the new team
 };
 
-// Collective over the PEs that join. Threads of a PE join one after another. Returns as
-// make_team_of_pes(), but ends the job if it has no room for another list of PEs.
+// Collective over the PEs that join. A PE has one word, so its threads join one after another, and
+// all PEs must join their teams in one order. Returns as make_team_of_pes(), but ends the job if it
+// has no room for another list of PEs.
 int join_team(const Joining& joining, const char* routine, shmem_team_t* made);
 
 }  // namespace meshmem

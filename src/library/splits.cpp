@@ -8,6 +8,8 @@
 #include "library/splits.hpp"
 
 #include <algorithm>
+#include <array>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -142,6 +144,10 @@ int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_tea
     if (runtime().has_devices()) sync(members);
   });
   if (!meeting) return kNoMeeting;
+  // Threads of a PE would disturb each other in the list's team.
+  static std::array<std::mutex, kActiveSetSlots> meetings;
+  const std::scoped_lock lock(
+      meetings[static_cast<std::size_t>(meeting->slot) - kFirstActiveSetSlot]);
   meeting->begin_call(routine);
   sync(*meeting);
   const auto team = try_make_team(*meeting, true, pes, {});

@@ -19,7 +19,8 @@
 
 namespace meshmem {
 
-// The control segment holds what the library itself shares: team areas, the list of active sets.
+// The control segment holds what the library itself shares: team areas, the list of active sets,
+// and the words of PEs that join a team.
 // All device memory is one segment, whose offsets device_offset() makes.
 enum class RemoteSegment { heap, statics, control, device };
 

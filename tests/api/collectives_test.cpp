@@ -133,6 +133,28 @@ TEST(Collect, S55_GathersAsMuchAsEachBrings) {
   });
 }
 
+// Each PE brings another part of one array, or nothing from another place, also in blocks so large
+// that PEs of a machine read them from each other.
+TEST(Collect, S55_TakesEachPesOwnSource) {
+  const auto me = static_cast<size_t>(my_pe()), pes = static_cast<size_t>(n_pes());
+  for (const size_t most : {size_t{3000}, size_t{200} << 10}) {
+    const auto length_of = [&](size_t pe) { return pe % 3 == 1 ? 0 : most - 7 * pe; };
+    SymmetricArray<char> source(most * pes), dest(most * pes), other(8);
+    for (size_t i = 0; i < most * pes; ++i) source[i] = static_cast<char>(i % 97 + me);
+    shmem_barrier_all();
+    const char* mine = length_of(me) == 0 ? &other[3] : &source[me * most];
+    EXPECT_EQ(shmem_collectmem(SHMEM_TEAM_WORLD, dest, mine, length_of(me)), 0);
+    const char* next = &dest[0];
+    for (size_t pe = 0; pe < pes; ++pe) {
+      size_t wrong = 0;
+      for (size_t i = 0; i < length_of(pe); ++i, ++next)
+        wrong += *next != static_cast<char>((pe * most + i) % 97 + pe);
+      EXPECT_EQ(wrong, 0u) << "of PE " << pe << ", blocks of " << most;
+    }
+    shmem_barrier_all();
+  }
+}
+
 TEST(Alltoall, S55_TransposesTheBlocks) {
   for_every_type_and_team([](const auto& row, const TeamView& view, auto* dest, auto* source) {
     for (size_t n : {1, 3, 8}) check_alltoall(row, view, dest, source, n);

@@ -124,6 +124,7 @@ MISTAKES_OF_THREADS = {
     "load_before_join": (LOAD, "shmem_long_get_nbi"),
     "load_without_mutex": (LOAD, "shmem_long_get_nbi"),
     "atomic_flag_before_get": (LOAD, "shmem_long_get_nbi"),
+    "wait_of_an_ended_thread": (LOAD, "shmem_long_put"),
 }
 OF_ONE_PE = ("get_of_own_put", "quiet_of_another_context", "dest_before_quiet",
              "dest_before_destroy", "source_before_quiet", "own_source_before_quiet",

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +27,7 @@ namespace {
 
 int me, n;
 bool right;
-long x[8], y[8], flag;
+long x[8], y[8], flag, answer;
 volatile long sink;
 
 std::thread of_before;
@@ -199,6 +200,26 @@ void atomic_flag_before_get() {
   }
   sink = own[5];
   thread.join();
+}
+
+// The thread's wait does not order what PE 0 does between the two values.
+void wait_of_an_ended_thread() {
+  const auto wait_by_loads = [](long value) {
+    while (*static_cast<volatile long*>(&flag) < value) std::this_thread::yield();
+  };
+  if (me == 0) {
+    shmem_long_p(&flag, 1, 1);
+    shmem_long_wait_until(&answer, SHMEM_CMP_EQ, 1);
+    shmem_long_put(x, y, 8, 1);
+    shmem_quiet();
+    shmem_long_p(&flag, 2, 1);
+  } else if (me == 1) {
+    std::thread(wait_by_loads, 1).join();
+    shmem_long_p(&answer, 1, 0);
+    if (right) std::thread(wait_by_loads, 2).join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    sink = x[3];
+  }
 }
 
 // No mistakes from here on.
@@ -558,19 +579,33 @@ const struct {
 } cases[] = {
 #define CASE(name) \
   { #name, name }
-    CASE(load_beside_get),        CASE(store_beside_put),
-    CASE(single_without_wait),    CASE(sections_of_one),
-    CASE(task_without_wait),      CASE(load_outside_of_critical),
-    CASE(sync_of_another_thread), CASE(wait_of_another_thread),
-    CASE(load_before_join),       CASE(load_without_mutex),
-    CASE(atomic_flag_before_get), CASE(hands_over),
-    CASE(memory_used_again),      CASE(orders_of_openmp),
-    CASE(many_threads),           CASE(barrier_behind_task),
-    CASE(detached_task),          CASE(count_of_threads),
-    CASE(signals_of_threads),     CASE(memory_of_a_pool),
-    CASE(child_of_threads),       CASE(thread_of_before),
-    CASE(initialized_once),       CASE(memory_of_ended_threads),
-    CASE(destructors_of_threads), CASE(rarer_waits),
+    CASE(load_beside_get),
+    CASE(store_beside_put),
+    CASE(single_without_wait),
+    CASE(sections_of_one),
+    CASE(task_without_wait),
+    CASE(load_outside_of_critical),
+    CASE(sync_of_another_thread),
+    CASE(wait_of_another_thread),
+    CASE(load_before_join),
+    CASE(load_without_mutex),
+    CASE(atomic_flag_before_get),
+    CASE(wait_of_an_ended_thread),
+    CASE(hands_over),
+    CASE(memory_used_again),
+    CASE(orders_of_openmp),
+    CASE(many_threads),
+    CASE(barrier_behind_task),
+    CASE(detached_task),
+    CASE(count_of_threads),
+    CASE(signals_of_threads),
+    CASE(memory_of_a_pool),
+    CASE(child_of_threads),
+    CASE(thread_of_before),
+    CASE(initialized_once),
+    CASE(memory_of_ended_threads),
+    CASE(destructors_of_threads),
+    CASE(rarer_waits),
 #undef CASE
 };
 
@@ -600,7 +635,7 @@ int main(int argc, char** argv) {
     found = true;
     one.run();
     shmem_barrier_all();
-    flag = 0;
+    flag = answer = 0;
     shmem_barrier_all();
   }
   if (of_before.joinable()) of_before.join();

@@ -137,6 +137,33 @@ class TestSpans(TraceTest):
         self.environment["MESHMEM_NETWORK"] = "ucx"
         self.check_job(3, "--fake-nodes", 2)
 
+    def test_calls_that_are_alike_make_one_span(self):
+        trace = self.traced("-n", 3, PROGRAM, "alike")
+        for pe in range(3):
+            (get,) = trace.named("shmem_long_g", pe)
+            self.assertEqual((get["args"]["calls"], get["args"]["bytes"]), (3, 24))
+            fetches = trace.named("shmem_long_atomic_fetch_nbi", pe)
+            self.assertEqual(["calls" in fetch["args"] for fetch in fetches], [False, False])
+            tests = trace.named("shmem_long_test", pe)
+            self.assertEqual([(test["args"]["cmp"], "calls" in test["args"]) for test in tests],
+                             [("==", False), (">", False)] * 3)
+
+    def test_a_test_that_finds_the_first_variable_has_a_cause(self):
+        trace = self.traced("-n", 3, PROGRAM, "alike")
+        for pe in range(3):
+            found = trace.named("shmem_long_test_any", pe)[-1]
+            self.assertEqual(found["args"]["result"], 0)
+            self.assertIn(("shmem_long_p", (pe - 1) % 3),
+                          [(begin["name"], begin["pid"])
+                           for begin, end in trace.arrows() if end is found])
+            (wait,) = trace.named("shmem_long_wait_until", pe)
+            self.assertNotIn("ended_by", wait["args"])
+
+    def test_the_root_of_an_active_set_is_a_pe_of_the_set(self):
+        trace = self.traced("-n", 3, PROGRAM, "alike")
+        roots = [call["args"]["root"] for call in trace.named("shmem_broadcast64")]
+        self.assertEqual(roots, ["PE 2", "PE 2"])
+
     def test_a_full_file_counts_later_calls(self):
         result = self.oshrun("-n", 1, PROGRAM, "full")
         self.assertEqual(result.status, 0, result)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A program whose trace is known: trace_program [HOW].
- *   (nothing)  every kind of call once, in a ring of PEs
+ *   (nothing)  every kind of call once, in a ring of PEs; alike: calls that may make one span
  *   cost       prints what calls take: in ns, for people; ratio: in readings of the clock
  *   killed     PE 1 is killed while the others wait for it in a barrier; ended_HOW: by SIGTERM
  *   error      PE 1 makes a mistake; outlived: a child of fork ends later, by SIGTERM
@@ -55,6 +55,27 @@ static void all_kinds(int me, int n) {
   shmem_pcontrol(1);
   shmem_free(sums);
   shmem_free(heap);
+}
+
+/* flag becomes 7 by a test alone: nothing ends the wait after it. */
+static void alike(int me, int n) {
+  static long other, sync[SHMEM_BCAST_SYNC_SIZE];
+  const int next = (me + 1) % n;
+  long fetched[2];
+  for (int i = 0; i < SHMEM_BCAST_SYNC_SIZE; ++i) sync[i] = SHMEM_SYNC_VALUE;
+  shmem_barrier_all();
+  for (int i = 0; i < 3; ++i) (void)shmem_long_g(&count, next);
+  for (int i = 0; i < 2; ++i) shmem_long_atomic_fetch_nbi(&fetched[i], &count, next);
+  shmem_quiet();
+  for (int i = 0; i < 3; ++i) {
+    (void)shmem_long_test(&other, SHMEM_CMP_EQ, 1);
+    (void)shmem_long_test(&other, SHMEM_CMP_GT, 1);
+  }
+  shmem_long_p(&flag, 7, next);
+  while (shmem_long_test_any(&flag, 1, NULL, SHMEM_CMP_EQ, 7) == SIZE_MAX) {
+  }
+  shmem_long_wait_until(&flag, SHMEM_CMP_GE, 7);
+  if (me == 1 || me == 2) shmem_broadcast64(&other, &count, 1, 1, 1, 0, 2, sync);
 }
 
 static double now_ns(void) {
@@ -164,6 +185,8 @@ int main(int argc, char** argv) {
     cost((me + 1) % n, n);
   } else if (strcmp(how, "ratio") == 0) {
     ratio();
+  } else if (strcmp(how, "alike") == 0) {
+    alike(me, n);
   } else if (strcmp(how, "own_store") == 0) {
     flag = 1;
     shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);

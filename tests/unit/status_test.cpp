@@ -131,7 +131,7 @@ TEST(StatusTable, SaysOfEachPeWhereItIs) {
   EXPECT_EQ(board.rows(),
             "  0                -   has not come to shmem_init\n"
             "  1                -   is in shmem_init, and waits for nothing\n"
-            "  2                -   waits for nothing in meshmem (waits of over 1 ms: 7)\n"
+            "  2                -   waits for nothing in meshmem (long waits so far: 7)\n"
             "  3                -   has called shmem_finalize\n"
             "  4                -   has ended with status 3\n"
             "  5                -   was killed by signal 9 (Killed)");
@@ -150,7 +150,7 @@ TEST(StatusTable, PutsAlikeWaitsOfSeveralPesInOneLine) {
   EXPECT_EQ(board.rows(),
             "  0..3,5..7    9.0 s   waits for the variable at 0x0f0 (heap + 0x20), now 0; called "
             "in main\n"
-            "  4                -   waits for nothing in meshmem (waits of over 1 ms: 0)\n"
+            "  4                -   waits for nothing in meshmem (long waits so far: 0)\n"
             "  8            1.0 s   waits for the variable at 0x8f0 (heap + 0x40), now 0; called "
             "in main\n"
             "  8            0.0 s   waits for PE 1");
@@ -199,7 +199,7 @@ TEST(OwnStatus, ShowsAWaitAsLongAsItLasts) {
   set_phase(PePhase::running);
   EXPECT_EQ(board.rows(),
             "  0                -   has not come to shmem_init\n"
-            "  1                -   waits for nothing in meshmem (waits of over 1 ms: 1); its main "
+            "  1                -   waits for nothing in meshmem (long waits so far: 1); its main "
             "thread runs");
 }
 

@@ -110,7 +110,8 @@ inline int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t* uniqueid) {
 inline int nvshmemx_team_init(nvshmem_team_t* team, nvshmem_team_config_t* config, long mask,
                               int npes, int pe_idx_in_team) {
   *team = NVSHMEM_TEAM_INVALID;
-  if ((mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0) return NVSHMEMX_ERROR_INVALID_VALUE;
+  if (!config || (mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0)
+    return NVSHMEMX_ERROR_INVALID_VALUE;
   return shmemx_team_of_id(config->uniqueid, npes, pe_idx_in_team, team);
 }
 

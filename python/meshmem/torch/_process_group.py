@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 
 import meshmem
+from meshmem import _core
 
 from . import _c
 
@@ -26,6 +27,19 @@ def _start_job(store: typing.Any, rank: int, size: int) -> None:
     _c.end_extra_start()
 
 
+_first_job: int | None = None
+
+
+def require_first_job() -> None:
+    """Memory of groups and symmetric tensors is kept for later ones, and finalize frees it all."""
+    global _first_job
+    if _first_job is None:
+        _first_job = _core.n_inits()
+    if _first_job != _core.n_inits():
+        raise RuntimeError("meshmem.torch: a process cannot use PyTorch with meshmem again after "
+                           "meshmem.finalize()")
+
+
 def create_backend(options: typing.Any, backend_options: typing.Any) -> typing.Any:
     """The backend of one group. Called by torch.distributed on each member."""
     rank, size = options.group_rank, options.group_size
@@ -38,6 +52,7 @@ def create_backend(options: typing.Any, backend_options: typing.Any) -> typing.A
             raise ValueError("ranks: the first group of meshmem must have all ranks in order; call "
                              'init_process_group("meshmem"), or new_group of all ranks before')
         _start_job(options.store, rank, size)
+    require_first_job()
     if ranks[rank] != meshmem.my_pe() or is_whole and size != meshmem.n_pes():
         raise ValueError(f"rank: {ranks[rank]} of {size}, but this process is PE "
                          f"{meshmem.my_pe()} of {meshmem.n_pes()}; they must be the same")

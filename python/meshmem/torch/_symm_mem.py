@@ -26,11 +26,12 @@ _operators = library.Library("symm_mem", "IMPL")
 
 def _start() -> None:
     """Called by the first symm_mem.empty if the library was not started."""
-    if not dist.is_initialized():
+    from ._process_group import _start_job, require_first_job
+    if dist.is_initialized():
+        _start_job(c10d._get_default_store(), dist.get_rank(), dist.get_world_size())
+    else:
         meshmem.init()
-        return
-    from ._process_group import _start_job
-    _start_job(c10d._get_default_store(), dist.get_rank(), dist.get_world_size())
+    require_first_job()
 
 
 def _low_contention_all_gather(tensor: torch.Tensor, group_name: str) -> typing.Any:

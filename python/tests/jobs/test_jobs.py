@@ -57,6 +57,27 @@ def test_an_exception_ends_the_other_pes():
     assert "in fails\n" in result.stderr and "\nKeyError: 'why'\n" in result.stderr
 
 
+def test_the_race_checker_sees_locks_and_signals():
+    result = run(command(2, """
+        lock, count, signals = meshmem.Lock(), meshmem.zeros(8), meshmem.zeros(1, np.uint64)
+        meshmem.barrier_all()
+        for i in range(5):
+            with lock:
+                mine = count.get(0)
+                count.put(0, mine + 1)
+                meshmem.quiet()
+        meshmem.barrier_all()
+        if me == 0:
+            count.put(1, np.full(8, 7.0))
+            meshmem.fence()
+            signals.signal_add(1, 1)
+        else:
+            signals.signal_wait_until(">=", 1)
+            assert np.array_equal(count.get(1), np.full(8, 7.0))
+    """), env={"MESHMEM_CHECK": "races"})
+    assert (result.returncode, result.stderr) == (0, ""), result
+
+
 def test_an_exit_with_a_status_ends_the_other_pes():
     result = run(command(2, """
         if me == 1:

@@ -9,6 +9,18 @@ namespace meshmem::pytorch {
 
 using c10d::OpType;
 
+namespace {
+
+// The rank copies this block by itself, so no other rank can tell it of a different length.
+void require_own_block(const Exchange& plan, int rank, const char* output, const char* input) {
+  const std::size_t to = plan.dests[static_cast<std::size_t>(rank)].bytes;
+  const std::size_t from = plan.sources[static_cast<std::size_t>(rank)].bytes;
+  TORCH_CHECK_VALUE(to == from, output, ": the rank's own block has ", to, " bytes, but that of ",
+                    input, " has ", from);
+}
+
+}  // namespace
+
 Backend::WorkPtr Backend::start_exchange(Call call, const Tensors& tensors, Exchange plan) {
   return start(std::move(call), tensors,
                [plan = std::move(plan)](Lane& lane) { exchange(lane, plan); });
@@ -246,6 +258,7 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
     require_elements(output, "output", input.numel());
     plan.pattern = Pattern::all_to_all;  // then on all ranks, if they are on GPUs
   }
+  require_own_block(plan, rank_, "output_split_sizes", "input_split_sizes");
   return start_exchange({OpType::ALLTOALL_BASE,
                          "meshmem:all_to_all_single",
                          options.asyncOp,
@@ -263,6 +276,7 @@ Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs,
   for (const at::Tensor& output : outputs)
     require_like(output, "output_tensor_list", inputs[0], "input_tensor_list");
   Exchange plan{.sources = spans_of(inputs), .dests = spans_of(outputs), .is_longest_known = false};
+  require_own_block(plan, rank_, "output_tensor_list", "input_tensor_list");
   plan.longest = longest_of(plan.sources);
   Tensors all = outputs;
   all.insert(all.end(), inputs.begin(), inputs.end());

@@ -90,7 +90,7 @@ std::string text_of_idle(const PeStatus& pe) {
     case PePhase::starting:
       return "is in shmem_init, and waits for nothing" + text_of_main_thread(pid);
     case PePhase::running:
-      return fmt::format("waits for nothing in meshmem (waits of over 1 ms: {}){}",
+      return fmt::format("waits for nothing in meshmem (long waits so far: {}){}",
                          pe.waits_done.load(std::memory_order_relaxed), text_of_main_thread(pid));
     case PePhase::finalized:
       return "has called shmem_finalize";

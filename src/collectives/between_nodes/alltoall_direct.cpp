@@ -4,7 +4,7 @@
 // cores, a few PEs of each node, the carriers, send for all of the node. In a round a carrier sends
 // a chunk of one block to a PE of each other node, which puts it in its own dest or a neighbour's.
 // Invariant: all carriers go through the same rounds, and no carrier begins a round before it has
-// received what the others sent it kRoundsAhead rounds earlier. So the carrier that is furthest
+// received what the others sent it kRoundsAhead + 1 rounds earlier. So the carrier that is furthest
 // behind waits for no other carrier, and unread data is bounded everywhere.
 #include <optional>
 #include <vector>

@@ -4,8 +4,8 @@
 // their node's members, that reduce one share of the data in chunks. Each node owns a share of a
 // chunk, gets it from the others, and sends them the result (for two nodes: one_hop_column.hpp).
 // Invariant: only its column's PE reads a share of a node's sources, and writes it to the node's
-// dests, so dest may be source. A chunk's steps are in order on all nodes, and no PE is more than
-// kChunksAhead chunks ahead of what it has received. That bounds unread data everywhere.
+// dests, so dest may be source. All nodes take the steps of all chunks in one order. A PE that
+// begins chunk i has received the terms of chunk i - kChunksAhead - 1. So unread data is bounded.
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/column_memory.hpp"

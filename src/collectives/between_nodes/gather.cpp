@@ -139,13 +139,12 @@ void fcollect(Team& team, const Collective& call) {
                 are_in_host_memory(call.dest, call.source));
 }
 
-// A PE that brings nothing may have no source, so it could not tell where the others' sources are.
-// Each PE sends, with its length, whether its source is in host memory.
+// PEs may have different sources, and a PE that brings nothing may have none. So each sends, with
+// its length, whether its source is in host memory.
 void collect(Team& team, const Collective& call) {
   constexpr std::size_t kNotInHostMemory = ~(~std::size_t{0} >> 1);
   const std::size_t bytes = call.bytes();
-  const bool in_host_memory =
-      bytes > 0 ? !is_on_device(call.source) : is_in_segment(address_map, call.source, 1);
+  const bool in_host_memory = bytes == 0 || !is_on_device(call.source);
   const std::size_t mine = in_host_memory ? bytes : bytes | kNotInHostMemory;
   std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
   gather(team, reinterpret_cast<std::byte*>(sizes.data()), &mine, sizeof mine);

@@ -2,9 +2,9 @@
 //
 // Large blocks to all PEs of several nodes, chunk by chunk. A block goes over the network once for
 // each node, from the PE that brings it to one PE there, in whose dest its neighbours read it.
-// Invariant: a PE's dest is written by that PE alone. No PE begins a chunk before it has received
-// the one before from all PEs that send to it, so at most two chunks of a block lie unread
-// anywhere.
+// Invariant: a PE's dest is written by that PE alone, and its source is read by it alone: PEs of a
+// collect may have different sources. No PE begins a chunk before it has received the one before
+// from all PEs that send to it, so the PE that is furthest behind never waits to send.
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
@@ -35,7 +35,8 @@ class Gathering {
     for (int chunk = 0; chunk < chunks; ++chunk) {
       if (chunk + 1 < chunks) expect(chunk + 1);
       send(chunk);
-      if (chunk == 0) copy_buffer(dest_ + layout_.begin(team_.me), source_, layout_.size(team_.me));
+      if (chunk == 0 && layout_.size(team_.me) > 0)
+        copy_buffer(dest_ + layout_.begin(team_.me), source_, layout_.size(team_.me));
       receive(chunk);
       publish(node.my_area().ring, ring_epoch(sequence, chunk + 1));
       for (int i = 1; i < node.n; ++i) {
@@ -78,12 +79,13 @@ class Gathering {
   void copy_from(int near, int chunk) {
     const NodeTeam& node = team_.node;
     const int pe = member(my_node(team_), near);
-    const auto copy = [&](int from, const std::byte* data) {
+    const auto copy = [&](int from) {
+      std::byte* const to = place(from, chunk);
       const std::size_t bytes = length(from, chunk);
-      if (bytes > 0) copy_buffer(place(from, chunk), node.translate(data, bytes, near), bytes);
+      if (bytes > 0) copy_buffer(to, node.translate(to, bytes, near), bytes);
     };
-    copy(pe, source_ + offset(chunk));
-    for_partners_of(team_, near, [&](int far) { copy(far, place(far, chunk)); });
+    copy(pe);
+    for_partners_of(team_, near, copy);
   }
 
   Team& team_;

@@ -2,8 +2,8 @@
 //
 // A column of two nodes. Each sends the other the total of its members' data, chunk by chunk. Each
 // combines received data with its own total, straight from where the network has put it.
-// Invariant: operands are in the order of nodes. No PE is more than kChunksAheadInOneHop chunks
-// ahead of what it has received. Used by columns.cpp.
+// Invariant: operands are in the order of nodes. A PE that begins chunk i has received
+// chunk i - kChunksAheadInOneHop - 1. Used by columns.cpp.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_ONE_HOP_COLUMN_HPP_
 

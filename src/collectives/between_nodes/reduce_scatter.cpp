@@ -109,11 +109,11 @@ void reduce_scatter(Team& team, const Collective& call) {
   const std::size_t most = kStageBytes / op.elem_bytes / static_cast<std::size_t>(team.n);
   if (call.count > most && are_in_host_memory(call.dest, call.source))
     return scatter_direct(team, op, call.dest, call.source, call.count);
-  scatter_in_batches(team, call, std::max<std::size_t>(most, 1),
-                     [&](std::byte* all, std::byte* result, std::size_t elems) {
-                       scatter_batch(team, op, all, result, elems);
-                       finish(op, result, elems, team.n);
-                     });
+  if (most == 0) return by_messages::run(team, call);
+  scatter_in_batches(team, call, most, [&](std::byte* all, std::byte* result, std::size_t elems) {
+    scatter_batch(team, op, all, result, elems);
+    finish(op, result, elems, team.n);
+  });
 }
 
 }  // namespace meshmem::between_nodes

@@ -248,7 +248,12 @@ VISIBLE void WRAPPED(START)(void* thread, std::unique_ptr<State>* state, void (*
   std::unique_ptr<State> told = std::make_unique<ToldState>(std::move(*state));
   change_parallel(1);
   release(told.get());
-  START(thread, &told, depends);
+  try {
+    START(thread, &told, depends);
+  } catch (...) {
+    change_parallel(-1);
+    throw;
+  }
 }
 VISIBLE void WRAPPED(JOIN)(std::thread* thread) {
   const pthread_t id = thread->native_handle();

@@ -77,6 +77,16 @@ int pe_of_world(Team team_of_pe, Context context, Pe number) {
   }
 }
 
+// The root of an active set's collective is the number of a PE in the set.
+template <typename Root, typename Start, typename LogStride>
+auto root_of(Root root, Start start, LogStride log_stride) {
+  if constexpr (is_none<Root> || is_none<Start>) {
+    return root;
+  } else {
+    return start + (root << log_stride);
+  }
+}
+
 // The key of a collective's team or active set; that of all PEs if the routine names neither.
 template <typename Team, typename Start, typename Stride, typename Size>
 std::uint64_t key_of_call(Team handle, Start start, Stride log_stride, Size n) {

@@ -58,8 +58,14 @@ Kind kind_of(std::string_view op) {
 
 template <typename E>
 [[gnu::noinline]] Routine make(std::string_view name, std::string_view op) {
-  Routine made{
-      name, kind_of(op), 0, false, false, name.ends_with("_on_stream"), op.starts_with("test")};
+  Routine made{name,
+               kind_of(op),
+               0,
+               false,
+               false,
+               name.ends_with("_on_stream"),
+               op.starts_with("test"),
+               is_polled(op)};
   if (op.starts_with("reduce_plan")) made.kind = Kind::other;
   if constexpr (!std::is_void_v<E>) {
     if (!op.starts_with("alltoallv")) made.element_bytes = sizeof(E);  // its counts are in arrays
@@ -72,7 +78,7 @@ template <typename E>
 }
 
 Routine own_work(std::string_view name) {
-  return {name, Kind::own_work, 0, false, false, false, false};
+  return {name, Kind::own_work, 0, false, false, false, false, false};
 }
 
 // The table is made at the first call. As a constexpr it would exceed the number of evaluation

@@ -44,6 +44,7 @@ struct Routine {
   bool is_signed, is_float;
   bool on_stream;  // returns before the work is done
   bool tests;      // looks once instead of waiting
+  bool is_polled;  // see below
 };
 
 // ROUTINE(whole name, op, E, result, params, args) for every routine. The user defines ROUTINE.
@@ -68,7 +69,7 @@ enum Number : std::uint16_t {
   MESHMEM_TRACED_ROUTINES
 #undef ROUTINE
       k_shmem_global_exit,
-  // These are no routines but the values of OwnWork (base/hooks/own_work.hpp), in its order.
+  // These are no routines but the values of OwnWork (base/hooks/trace_job.hpp), in its order.
   k_take_in_messages,
   k_serve_kernels,
   kRoutines

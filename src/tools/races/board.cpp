@@ -130,15 +130,19 @@ std::string Board::open(const TraceJob& job) {
   auto* name = static_cast<Name*>(pshmem_malloc(sizeof(Name)));
   if (!name) return "the symmetric heap has no room for 8 bytes";
   int fd = -1;
+  std::string error;
   if (job.pe == maker) {
     fd = make_file(bytes_);
+    if (fd < 0) error = std::strerror(errno);
     *name = {getpid(), fd};
   }
   pshmem_barrier_all();
   Name first;
   pshmem_getmem(&first, name, sizeof first, maker);
-  if (job.pe != maker) fd = open_of(first);
-  std::string error = fd < 0 ? std::strerror(errno) : "";
+  if (job.pe != maker) {
+    fd = open_of(first);
+    if (fd < 0) error = first.fd < 0 ? "another PE cannot make it" : std::strerror(errno);
+  }
   void* map = error.empty()
                   ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
                   : MAP_FAILED;

@@ -22,7 +22,7 @@ namespace {
 TraceJob checked_job;
 bool has_races = false;
 // While a thread forks it holds the checker, so no other is in it; its own hooks do nothing.
-std::optional<Entered> at_fork;
+thread_local std::optional<Entered> at_fork;
 
 void enter_for_fork() {
   if (!must_stay_out()) at_fork.emplace();

@@ -41,9 +41,13 @@ std::size_t next_gone_piece = 0;
 
 void note_gone_lines(const GonePiece& piece) {
   const std::uint64_t first = piece.begin / kLine, end = piece.end / kLine + 1;
-  for (std::uint64_t line = first; line < end && line - first < kLines; ++line)
-    if (auto& call_number = gone[line % kLines]; call_number < piece.call_number)
-      call_number.store(piece.call_number, std::memory_order_relaxed);
+  for (std::uint64_t line = first; line < end && line - first < kLines; ++line) {
+    auto& highest = gone[line % kLines];
+    std::uint32_t found = highest.load(std::memory_order_relaxed);
+    while (found < piece.call_number &&
+           !highest.compare_exchange_weak(found, piece.call_number, std::memory_order_relaxed)) {
+    }
+  }
 }
 
 // Called as the destructor of a pthread key, since destructors of the program's variables and keys
@@ -100,6 +104,9 @@ void keep(Noted& last, const Piece& piece, bool stores, const void* caller) {
     return;
   }
   auto& bits = stores ? last.stored : last.loaded;
+  // A report names the store, if there is one.
+  if (stores && bits.load(std::memory_order_relaxed) == 0)
+    last.caller.store(caller, std::memory_order_relaxed);
   bits.store(static_cast<std::uint8_t>(bits.load(std::memory_order_relaxed) | piece.bytes),
              std::memory_order_relaxed);
 }

@@ -32,8 +32,9 @@ inline bool is_piece(std::uintptr_t at, std::size_t bytes) {
   return bytes - 1 < Cell::kBytes - at % Cell::kBytes;  // not of no bytes
 }
 
-// A thread's accesses to one cell in one epoch. Only this thread writes it. The epoch is 0 while
-// the rest changes.
+// A thread's accesses to one cell in one epoch. The caller is that of the first store, or of the
+// first load if it has not stored. Only this thread writes it. The epoch is 0 while cell, number or
+// strand change.
 struct Noted {
   std::atomic<std::uint32_t> epoch{0}, call_number{0};
   std::atomic<std::uintptr_t> cell{0};

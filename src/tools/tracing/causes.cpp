@@ -154,8 +154,8 @@ class Causes {
 
   static bool is_failed_test(const Span& wait) {
     const Record& record = *wait.record;
-    return wait.what().tests && (!record.has_result || record.source == 0 ||
-                                 (has_op(wait, "_any") && record.source == SIZE_MAX));
+    const std::uint64_t failure = has_op(wait, "_any") ? SIZE_MAX : 0;
+    return wait.what().tests && (!record.has_result || record.source == failure);
   }
 
   // The variables that may have ended the wait.
@@ -207,13 +207,13 @@ class Causes {
   void find_release(Span& wait) {
     const auto found = releases_.find(lock_of(wait));
     if (found == releases_.end() || !wait.is_finished) return;
-    for (auto update = found->second.all.rbegin(); update != found->second.all.rend(); ++update) {
-      const Span& release = at(update->span);
-      if (release.begin_ns > wait.end_ns) continue;
-      if (release.begin_ns > wait.begin_ns && release.pe != wait.pe)
-        blame(wait, update->span, wait.end_ns - wait.begin_ns);
-      return;
-    }
+    const std::vector<Update>& all = found->second.all;
+    const auto after = std::ranges::upper_bound(
+        all, wait.end_ns, {}, [&](const Update& update) { return begin_of(update.span); });
+    if (after == all.begin()) return;
+    const std::uint32_t release = std::prev(after)->span;
+    if (begin_of(release) > wait.begin_ns && at(release).pe != wait.pe)
+      blame(wait, release, wait.end_ns - wait.begin_ns);
   }
 
   // ---- Collectives
@@ -256,7 +256,9 @@ class Causes {
     for (const std::uint32_t index : together) {
       Span& wait = at(index);
       const std::int64_t until = std::min(wait.end_ns, at(last).begin_ns);
-      if (index != last && until > wait.begin_ns) blame(wait, last, until - wait.begin_ns);
+      // A PE that has called no collective of the team may be missing: blame none then.
+      if (index != last && wait.is_finished && until > wait.begin_ns)
+        blame(wait, last, until - wait.begin_ns);
     }
   }
 

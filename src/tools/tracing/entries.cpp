@@ -40,7 +40,8 @@ constexpr bool is_control(Number routine) { return routine == k_shmem_pcontrol; 
     record.value = word(first_of(value, signal, cmp_value));                                    \
     record.comparison = static_cast<std::uint8_t>(word(first_of(cmp, sig_op)));                 \
     record.has_result = 0;                                                                      \
-    record.pe = pe_of_world(first_of(team), first_of(ctx), first_of(pe, PE_root));              \
+    record.pe = pe_of_world(first_of(team), first_of(ctx),                                      \
+                            first_of(pe, root_of(PE_root, PE_start, logPE_stride)));            \
     if constexpr (polls) {                                                                      \
       record.other = 0;                                                                         \
     } else if constexpr (!is_none<decltype(sig_addr)>) {                                        \

@@ -256,7 +256,8 @@ void end_polling_call(Record* record) {
   Record& before = record[-1];
   const auto same = [&](auto Record::*field) { return before.*field == record->*field; };
   if (!same(&Record::routine) || !same(&Record::dest) || !same(&Record::source) ||
-      !same(&Record::value) || !same(&Record::pe) || !same(&Record::count))
+      !same(&Record::value) || !same(&Record::comparison) || !same(&Record::pe) ||
+      !same(&Record::count))
     return;
   ++before.other;  // calls after the first; these routines have no other use of it
   before.end = record->end;

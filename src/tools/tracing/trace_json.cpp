@@ -161,13 +161,14 @@ class JsonFile {
   }
   void add_counts(const Span& span) {
     add_argument("nelems", "{}", span.record->count);
-    add_argument("bytes", "{}", span.record->count * span.what().element_bytes);
+    add_argument("bytes", "{}", calls_of(span) * span.record->count * span.what().element_bytes);
   }
   void add_pe(const Span& span) {
     if (span.record->pe >= 0) add_argument("pe", "{}", span.record->pe);
   }
-  void add_calls(const Span& span) {
-    if (span.record->other > 0) add_argument("calls", "{}", span.record->other + 1);
+  // Calls of polled routines that are one after another and alike make one span.
+  static std::uint64_t calls_of(const Span& span) {
+    return span.what().is_polled ? span.record->other + 1 : 1;
   }
   void add_team(const Span& span) {
     const PartHeader& header = *timeline_.pes[static_cast<std::size_t>(span.pe)];
@@ -179,6 +180,7 @@ class JsonFile {
 
   void write_arguments(const Span& span) {
     const Record& record = *span.record;
+    if (calls_of(span) > 1) add_argument("calls", "{}", calls_of(span));
     switch (span.what().kind) {
       case Kind::put:
       case Kind::get:
@@ -196,8 +198,7 @@ class JsonFile {
         return add_pe(span);
       case Kind::fetch:
         add_place("source", span, record.dest);
-        add_pe(span);
-        return add_calls(span);
+        return add_pe(span);
       case Kind::wait:
       case Kind::wait_many:
         return write_wait(span);
@@ -247,7 +248,6 @@ class JsonFile {
     add_argument("cmp", "\"{}\"", kComparisons[comparison]);
     add_value("cmp_value", span, record.value);
     if (record.has_result) add_argument("result", "{}", static_cast<std::int64_t>(record.source));
-    if (span.what().tests) add_calls(span);
   }
   void write_collective(const Span& span) {
     add_team(span);

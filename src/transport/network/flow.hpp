@@ -209,9 +209,9 @@ class Flow {
     return n_acknowledged_ >= issued.n_sent && n_answered_ >= issued.n_requested &&
            n_lent_ - lent_ >= issued.n_lent;
   }
-  // Notes that the next parcel has a record for device memory. The other process may hold it and
-  // all parcels behind it for a while.
-  void note_for_device() { last_for_device_ = n_sent_ + 1; }
+  // Notes that one of the next two parcels will have a record for device memory: the second if an
+  // open parcel leaves first. The other process may hold it and all parcels behind it for a while.
+  void note_for_device() { last_for_device_ = n_sent_ + 2; }
   bool may_be_held() const { return n_acknowledged_ < last_for_device_; }
   std::uint64_t n_unacknowledged() const { return n_sent_ - n_acknowledged_; }
   // For send_lone(): counts the parcels whose data must stay unchanged until quiet.

@@ -62,7 +62,8 @@ bool TcpWire::handle_events() {
 }
 
 // Handles this process's own dials last. If the peer's dial is to stay, the peer has sent its claim
-// before its answer to this process's dial. So the claim is found first, and the own dial dropped.
+// before its answer to this process's dial. So the claim is usually found first, and the own dial
+// dropped. Otherwise each process sends on its own dial.
 bool TcpWire::handle_watched() {
   std::array<epoll_event, 64> room;
   const int n = ::epoll_wait(events_.get(), room.data(), static_cast<int>(room.size()), 0);

@@ -176,9 +176,9 @@ void TcpWire::find_connection(int number) {
 }
 
 // If two processes dial each other at once, the connection that the process with the greater
-// address has dialled stays, and the other process sends on it too. A connection that carries data
-// both ways needs no packets of its own for acknowledgements. A dial on which this process has not
-// yet sent its claim is dropped in any case.
+// address has dialled usually stays, and the other process sends on it too. A connection that
+// carries data both ways needs no packets of its own for acknowledgements. A dial on which this
+// process has not yet sent its claim is dropped in any case.
 void TcpWire::take_accepted_instead_of_dial(Connection& accepted) {
   const auto known = peer_at_.find(std::string(as_text(accepted.other())));
   if (known == peer_at_.end()) return;

@@ -2,8 +2,8 @@
 //
 // The Wire of TCP, part of the library itself. It looks at no parcel before the sender has proved
 // that it belongs to the job.
-// Invariant: all messages to a peer go by one connection, so they arrive in order. If the peer has
-// connected first, they go by its connection. There are at most kMostStrangers strangers, each for
+// Invariant: all messages to a peer go by one connection, so they arrive in order. If the peer's
+// connection is known first, they go by that. There are at most kMostStrangers strangers, each for
 // at most kPatienceWithStrangers. Only progress() closes connections.
 #ifndef MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_
 #define MESHMEM_TRANSPORT_TCP_TCP_WIRE_HPP_

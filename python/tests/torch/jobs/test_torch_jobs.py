@@ -78,6 +78,11 @@ def two_ranks():
         with Experts(meshmem.TEAM_WORLD, hidden=1, top_k=1, experts=2, max_tokens=1):
             meshmem.finalize()
         say("finalized")
+        meshmem.init()
+        try:
+            dist.init_process_group("meshmem")
+        except RuntimeError as error:
+            say(str(error))
     """)
 
 
@@ -90,6 +95,11 @@ def assert_said(result, *lines):
 
 def test_init_of_meshmem_before_and_after(two_ranks):
     assert_said(two_ranks, "after init 2 True", "finalized")
+
+
+def test_no_group_starts_after_finalize(two_ranks):
+    assert_said(two_ranks, "meshmem.torch: a process cannot use PyTorch with meshmem again after "
+                "meshmem.finalize()")
 
 
 def test_children_of_fork(two_ranks):

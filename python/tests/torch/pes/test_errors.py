@@ -44,6 +44,11 @@ def all_reduce_works(n):
      ValueError, "output_split_sizes: "),
     (lambda n: dist.all_to_all_single(torch.zeros(n), torch.zeros(n), [1] * n, [2] * n),
      ValueError, "input_split_sizes: "),
+    (lambda n: dist.all_to_all_single(torch.zeros(2 * n), torch.zeros(n), [2] * n, [1] * n),
+     ValueError, "output_split_sizes: the rank's own block has 8 bytes, but that of "
+     "input_split_sizes has 4"),
+    (lambda n: dist.all_to_all([torch.zeros(2)] * n, [torch.zeros(3)] * n), ValueError,
+     "output_tensor_list: the rank's own block has 8 bytes"),
     (lambda n: dist.all_to_all([torch.zeros(2)], [torch.zeros(2)] * (n + 1)), ValueError,
      "input_tensor_list: "),
     (lambda n: dist.group.WORLD.send([torch.zeros(2)], n, 0), ValueError, "dst: rank"),
