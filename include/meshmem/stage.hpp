@@ -30,12 +30,25 @@ Status check_arrays(const char* call, const Array (&arrays)[count], int written,
                            arrays[i].at, alignment);
     for (int k = 0; k < i && k < written; ++k) {
       const auto b = reinterpret_cast<std::uintptr_t>(arrays[k].at);
-      if (i == k + written && a == b) continue;
+      if (arrays[i].bytes == 0 || (i == k + written && a == b)) continue;
       if (a - b < arrays[k].bytes || b - a < arrays[i].bytes)
         return Status::error("%s: %s and %s overlap", call, arrays[k].name, arrays[i].name);
     }
   }
   return Status();
+}
+
+// The same if the call writes `one` or `whole`. `one` may be the share of `whole` that begins after
+// `before` bytes, and otherwise does not overlap it.
+inline Status check_share(const char* call, const Array& one, const Array& whole,
+                          std::size_t before, std::size_t alignment) {
+  const auto* const begin = static_cast<const char*>(whole.at);
+  const std::size_t after = before + one.bytes < whole.bytes ? before + one.bytes : whole.bytes;
+  const Array arrays[] = {one,
+                          {whole.name, begin + before, after - before},
+                          {whole.name, begin, before},
+                          {whole.name, begin + after, whole.bytes - after}};
+  return check_arrays(call, arrays, 1, alignment);
 }
 
 // The stage of a team whose PEs' devices reach each other. All PEs of the world construct and
@@ -44,9 +57,9 @@ Status check_arrays(const char* call, const Array (&arrays)[count], int written,
 class Stage {
  public:
 #if defined(MESHMEM_TARGET_IS_CPU)
-  static constexpr unsigned kBlocks = 3;
+  static constexpr unsigned kBlocks = 3, kThreads = 64;
 #else
-  static constexpr unsigned kBlocks = 128;
+  static constexpr unsigned kBlocks = 128, kThreads = 512;
 #endif
 
   // bytes: of a half, the same on all PEs. Symmetric device memory of twice that is allocated.

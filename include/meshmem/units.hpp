@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For kernels on short floating-point data: eight elements at a time, and a sum over a block.
+// For kernels on floating-point data: 16 bytes at a time, and a sum over a block.
 // Invariant: computations are in float, and rounded once. Used by all_reduce_norm.hpp and
 // quantized.hpp.
 #ifndef MESHMEM_MESHMEM_UNITS_HPP
@@ -10,7 +10,7 @@
 
 namespace meshmem {
 
-// 16 bytes of bf16 or half.
+// 16 bytes of bf16, half or float.
 template <typename E>
 struct alignas(16) Unit {
   static constexpr int kElems = 16 / sizeof(E);
@@ -42,6 +42,42 @@ struct alignas(16) Unit {
     for (int e = 0; e < kElems; ++e) act(e);
   }
 };
+
+// Loads n elements, of which `left` exist; the others are 0. At any address that fits E.
+template <typename E, int n>
+MESHMEM_DEVICE void load_elems(const E* from, std::size_t left, float (&values)[n]) {
+  constexpr int kUnit = Unit<E>::kElems;
+  if (left >= n && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+#pragma unroll
+    for (int u = 0; u < n / kUnit; ++u) {
+      const auto unit = Unit<E>::load(from, static_cast<std::size_t>(u));
+      Unit<E>::for_each([&](int e) { values[u * kUnit + e] = unit[e]; });
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+      values[i] = static_cast<std::size_t>(i) < left
+                      ? device::Total<E>::widen(device::load_plain(from + i))
+                      : 0;
+  }
+}
+template <typename E, int n>
+MESHMEM_DEVICE void store_elems(E* to, std::size_t left, const float (&values)[n]) {
+  constexpr int kUnit = Unit<E>::kElems;
+  if (left >= n && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+#pragma unroll
+    for (int u = 0; u < n / kUnit; ++u) {
+      float unit[kUnit];
+      Unit<E>::for_each([&](int e) { unit[e] = values[u * kUnit + e]; });
+      Unit<E>::rounded(unit).store(to, static_cast<std::size_t>(u));
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+      if (static_cast<std::size_t>(i) < left)
+        device::store_plain(to + i, device::Total<E>::round(values[i]));
+  }
+}
 
 MESHMEM_DEVICE float add_up_wave(float value) {
   for (int lane = device::wave_size() / 2; lane > 0; lane /= 2) value += __shfl_xor(value, lane);
