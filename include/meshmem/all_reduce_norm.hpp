@@ -30,11 +30,10 @@ struct NormRows {
 };
 
 namespace norm {
-
 constexpr int kMostThreads = 512;         // of a block
 constexpr int kUnits = 4, kTogether = 4;  // of a row for each thread; from PEs, awaited together
 
-// A block's work. A thread has the same units of a row in all steps, so y may be x.
+// A block has every kBlocks-th row. A thread has the same units in all steps, so y may be x.
 template <typename E>
 struct Block {
   using U = Unit<E>;
@@ -45,71 +44,72 @@ struct Block {
   const Mailbox mail{stage};
   const int me = stage.me, n = stage.n;
   const std::size_t units = rows.hidden / U::kElems;                  // of a row
-  const std::size_t groups = two_shot ? (count + n - 1) / n : count;  // of n rows, or 1
+  const std::size_t places = two_shot ? (count + n - 1) / n : count;  // for rows of each PE
   BlockSum add_up_block = {};
 
+  template <typename Act>
+  MESHMEM_DEVICE_MEMBER void for_rows(const Act& act) const {
+    for (std::size_t row = blockIdx.x; row < count; row += gridDim.x)
+      act(row, two_shot ? static_cast<int>(row % n) : me);
+  }
   template <typename Act>
   MESHMEM_DEVICE_MEMBER void for_units(const Act& act) const {
 #pragma unroll
     for (int k = 0; k < kUnits; ++k)
       if (threadIdx.x + k * blockDim.x < units) act(threadIdx.x + k * blockDim.x, k);
   }
-  // Calls act for each row of PE me + begin, which adds it up, then of the next PE, and so on.
-  template <typename Act>
-  MESHMEM_DEVICE_MEMBER void for_rows(int begin, int end, const Act& act) const {
-    for (std::size_t group = blockIdx.x; group < groups; group += gridDim.x)
-      for (int pe = begin; pe < end; ++pe) {
-        const std::size_t row = two_shot ? group * n + (me + pe) % n : group;
-        if (row < count) act(group, first + row, (me + pe) % n);
-      }
+  MESHMEM_DEVICE_MEMBER U load(const void* array, std::size_t row, std::size_t u) const {
+    return Mailbox::filled(U::load(array, (first + row) * units + u));
   }
-  // Where in the stage is what a PE sends to a sum; behind all of that, the sum.
-  MESHMEM_DEVICE_MEMBER std::size_t slot(int pe, std::size_t group, std::size_t u) const {
-    return ((pe * groups + group) * units + u) * sizeof(U);
+  // Where in the stage is what a PE sends to a sum, and behind it the sum.
+  MESHMEM_DEVICE_MEMBER std::size_t slot(int pe, std::size_t row, std::size_t u) const {
+    return ((pe * places + (two_shot ? row / n : row)) * units + u) * sizeof(U);
   }
   MESHMEM_DEVICE_MEMBER std::size_t sum_slot(std::size_t row, std::size_t u) const {
-    return slot(n, 0, (row - first) * units + u);
+    return ((n * places + row) * units + u) * sizeof(U);
   }
 
   MESHMEM_DEVICE_MEMBER void run() {
-    for_rows(1, n, [&](std::size_t group, std::size_t row, int pe) {
-      for_units([&](std::size_t u, int) {
-        mail.send(pe, slot(me, group, u), Mailbox::filled(U::load(rows.x, row * units + u)));
-      });
+    for_rows([&](std::size_t row, int owner) {
+      U mine[kUnits];
+      for_units([&](std::size_t u, int k) { mine[k] = load(rows.x, row, u); });
+      for (int i = 1; i < n; ++i)
+        if (const int pe = (me + i) % n; !two_shot || pe == owner)
+          for_units([&](std::size_t u, int k) { mail.send(pe, slot(me, row, u), mine[k]); });
     });
-    for_rows(0, 1, [&](std::size_t group, std::size_t row, int) {
+    for_rows([&](std::size_t row, int owner) { owner == me ? add_up(row) : void(); });
+    for_rows([&](std::size_t row, int owner) {
+      if (owner == me) return;
       U sum[kUnits];
-      for_units([&](std::size_t u, int k) { sum[k] = add_up(group, row, u); });
+      for_units([&](std::size_t u, int k) { sum[k] = mail.take<U>(sum_slot(row, u)); });
       normalize(row, sum);
     });
-    if (two_shot)
-      for_rows(1, n, [&](std::size_t, std::size_t row, int) {
-        U sum[kUnits];
-        for_units([&](std::size_t u, int k) { sum[k] = mail.take<U>(sum_slot(row, u)); });
-        normalize(row, sum);
-      });
     mail.leave();
   }
 
-  MESHMEM_DEVICE_MEMBER U add_up(std::size_t group, std::size_t row, std::size_t u) const {
-    float exact[U::kElems] = {};
-    U::load(rows.residual, row * units + u).add_to(exact);
-    for (int pe = 0; pe < n; pe += kTogether) {
-      U of_pe[kTogether];
+  MESHMEM_DEVICE_MEMBER void add_up(std::size_t row) {
+    U sum[kUnits];
+    for_units([&](std::size_t u, int k) { sum[k] = load(rows.residual, row, u); });
+    for_units([&](std::size_t u, int k) {
+      const U mine = load(rows.x, row, u);
+      float exact[U::kElems] = {};
+      sum[k].add_to(exact);
+      for (int pe = 0; pe < n; pe += kTogether) {
+        U of_pe[kTogether];
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i)
-        if (pe + i == me) of_pe[i] = Mailbox::filled(U::load(rows.x, row * units + u));
-      mail.take_all(of_pe, [&](int i) {
-        return pe + i < n && pe + i != me ? slot(pe + i, group, u) : Mailbox::kNowhere;
-      });
+        for (int i = 0; i < kTogether; ++i)
+          if (pe + i == me) of_pe[i] = mine;
+        mail.take_all(of_pe, [&](int i) {
+          return pe + i < n && pe + i != me ? slot(pe + i, row, u) : Mailbox::kNowhere;
+        });
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i)
-        if (pe + i < n) of_pe[i].add_to(exact);
-    }
-    const U sum = Mailbox::filled(U::rounded(exact));
-    if (two_shot)
-      for (int i = 1; i < n; ++i) mail.send((me + i) % n, sum_slot(row, u), sum);
-    return sum;
+        for (int i = 0; i < kTogether; ++i)
+          if (pe + i < n) of_pe[i].add_to(exact);
+      }
+      sum[k] = Mailbox::filled(U::rounded(exact));
+      for (int i = 1; two_shot && i < n; ++i) mail.send((me + i) % n, sum_slot(row, u), sum[k]);
+    });
+    normalize(row, sum);
   }
 
   MESHMEM_DEVICE_MEMBER void normalize(std::size_t row, const U (&sum)[kUnits]) {
@@ -117,7 +117,7 @@ struct Block {
     U weight[kUnits];
     for_units([&](std::size_t u, int k) {
       weight[k] = U::load(rows.weight, u);
-      sum[k].store(rows.new_residual, row * units + u);
+      sum[k].store(rows.new_residual, (first + row) * units + u);
       U::for_each([&](int e) { squares = fmaf(sum[k][e], sum[k][e], squares); });
     });
     const float mean = add_up_block(squares) / static_cast<float>(rows.hidden);
@@ -125,7 +125,7 @@ struct Block {
     for_units([&](std::size_t u, int k) {
       float y[U::kElems];
       U::for_each([&](int e) { y[e] = sum[k][e] * factor * weight[k][e]; });
-      U::rounded(y).store(rows.y, row * units + u);
+      U::rounded(y).store(rows.y, (first + row) * units + u);
     });
   }
 };
