@@ -53,7 +53,7 @@ kernels_by() { echo "^device\\..*\\.$1pe|^api\\.(device_memory|device_rma|device
 examples_by() { [[ $steps != *" examples "* ]] || echo "^examples\\.1[0-9].*\\.$1pe"; }
 checked() {  # TOOL: every program of tests/device at 2 PEs, in few rounds, long replays left out
   local program
-  for program in ${PROGRAMS-alignment allreduce atomics back_to_back buffers captures collectives extensions graph grid litmus modules packets reductions rma short_floats signals streams stress strided waits}; do
+  for program in ${PROGRAMS-alignment all_reduce_norm allreduce atomics back_to_back buffers captures collectives extensions graph grid litmus modules packets quantized reductions rma short_floats signals stage streams stress strided waits}; do
     step "$1-$program" env MESHMEM_DEVICE_TEST_SHORT=1 timeout 120 $build/bin/oshrun -n 2 --timeout 110 compute-sanitizer --tool "$1" --error-exitcode 9 \
       "$build/bin/device_$program" --gtest_filter=-'*ReplaysCountOn*'
   done
@@ -136,6 +136,7 @@ for n in 2 4; do
   [[ $steps == *" bench "* && $n -le $gpus ]] || continue
   step "bench-$n" timeout 150 $build/bin/oshrun -n $n $build/bin/device_bench
   cp "$out/bench-$n.log" "$out/meshmem_$n.txt"
+  step "fused-$n" timeout 100 $build/bin/oshrun -n $n $build/bin/fused_bench
   step "allreduce-$n" env MESHMEM_DEVICE_HEAP_SIZE=5g timeout 100 $build/bin/oshrun -n $n $build/bin/meshmem-bench --csv --check
   cp "$out/allreduce-$n.log" "$out/meshmem_allreduce_$n.csv"
   if [ -n "${PEERS-}" ] && [ -f "$PEERS/nvshmem_$n.txt" ]; then

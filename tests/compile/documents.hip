@@ -176,6 +176,68 @@ int main() {
   return 0;
 }
 
+//// docs/fused_collectives.md: meshmem::AllReduceNorm
+// @declarations
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+#include <stdio.h>
+
+#include <vector>
+
+int main() {
+  shmem_init();
+  const size_t rows = 3, hidden = 64, count = rows * hidden;
+  const std::vector<unsigned short> ones(count, 0x3f80);  // of bfloat16
+  std::vector<unsigned short> found(count);
+  unsigned short *x, *residual, *weight, *y, *new_residual;
+  const size_t bytes = count * sizeof ones[0];
+  for (unsigned short** array : {&x, &residual, &weight, &y, &new_residual}) {
+    if (hipMalloc(array, bytes) != hipSuccess) return 1;
+    if (hipMemcpy(*array, ones.data(), bytes, hipMemcpyHostToDevice) != hipSuccess) return 1;
+  }
+  hipStream_t stream;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+  {
+    // @statements
+    if (!done) return 1;
+    if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  }
+  if (hipMemcpy(found.data(), y, bytes, hipMemcpyDeviceToHost) != hipSuccess || found != ones)
+    return 1;
+  shmem_finalize();
+  return 0;
+}
+
+//// docs/fused_collectives.md: meshmem::Quantized
+// @declarations
+#include <hip/hip_runtime.h>
+#include <shmemx.h>
+#include <stdio.h>
+
+#include <vector>
+
+int main() {
+  shmem_init();
+  const size_t count = 3000;
+  const std::vector<unsigned short> ones(count, 0x3f80), twos(count, 0x4000);  // of bfloat16
+  std::vector<unsigned short> found(count);
+  unsigned short* gradients;
+  const size_t bytes = count * sizeof ones[0];
+  if (hipMalloc(&gradients, bytes) != hipSuccess) return 1;
+  if (hipMemcpy(gradients, ones.data(), bytes, hipMemcpyHostToDevice) != hipSuccess) return 1;
+  hipStream_t stream;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+  {
+    // @statements
+    if (!done) return 1;
+    if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  }
+  if (hipMemcpy(found.data(), gradients, bytes, hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  if (found != twos) return 1;
+  shmem_finalize();
+  return 0;
+}
+
 //// docs/gpu.md: meshmem::AllReduce
 // @declarations
 #include <hip/hip_runtime.h>

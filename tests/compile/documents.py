@@ -19,8 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-DOCUMENTS = ["README.md", "docs/experts.md", "docs/gpu.md", "docs/memory_model.md",
-             "docs/performance.md", "docs/porting.md"]
+DOCUMENTS = ["README.md", "docs/experts.md", "docs/fused_collectives.md", "docs/gpu.md",
+             "docs/memory_model.md", "docs/performance.md", "docs/porting.md"]
 # Open MPI's mpirun starts as root, and more processes than there are cores.
 OF_MPIRUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
              "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_odls_base_num_threads": "0"}

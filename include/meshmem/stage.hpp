@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The host's side of mailbox.hpp: owns the memory that kernels of a team's PEs store to.
+// Invariant: outside kernels, all words of a stage are blank.
+#ifndef MESHMEM_MESHMEM_STAGE_HPP
+#define MESHMEM_MESHMEM_STAGE_HPP
+
+#include <meshmem/allreduce.hpp>
+#include <meshmem/mailbox.hpp>
+
+namespace meshmem {
+
+// An argument of a collective; bytes at the address.
+struct Array {
+  const char* name;
+  const void* at;
+  std::size_t bytes;
+};
+
+// An error if an array is null or not aligned, or if one of the first `written`, which the call
+// writes, overlaps another. But array i of these may be array written + i.
+template <int count>
+Status check_arrays(const char* call, const Array (&arrays)[count], int written,
+                    std::size_t alignment) {
+  for (int i = 0; i < count; ++i) {
+    const auto a = reinterpret_cast<std::uintptr_t>(arrays[i].at);
+    if (a == 0) return Status::error("%s: %s is null", call, arrays[i].name);
+    if (a % alignment != 0)
+      return Status::error("%s: %s is at %p, not aligned to %zu bytes", call, arrays[i].name,
+                           arrays[i].at, alignment);
+    for (int k = 0; k < i && k < written; ++k) {
+      const auto b = reinterpret_cast<std::uintptr_t>(arrays[k].at);
+      if (arrays[i].bytes == 0 || (i == k + written && a == b)) continue;
+      if (a - b < arrays[k].bytes || b - a < arrays[i].bytes)
+        return Status::error("%s: %s and %s overlap", call, arrays[k].name, arrays[i].name);
+    }
+  }
+  return Status();
+}
+
+// The same if the call writes `one` or `whole`. `one` may be the share of `whole` that begins after
+// `before` bytes, and otherwise does not overlap it.
+inline Status check_share(const char* call, const Array& one, const Array& whole,
+                          std::size_t before, std::size_t alignment) {
+  const auto* const begin = static_cast<const char*>(whole.at);
+  const std::size_t after = before + one.bytes < whole.bytes ? before + one.bytes : whole.bytes;
+  const Array arrays[] = {one,
+                          {whole.name, begin + before, after - before},
+                          {whole.name, begin, before},
+                          {whole.name, begin + after, whole.bytes - after}};
+  return check_arrays(call, arrays, 1, alignment);
+}
+
+// The stage of a team whose PEs' devices reach each other. All PEs of the world construct and
+// destroy it together, before shmem_finalize; a PE outside the team passes SHMEM_TEAM_INVALID. The
+// destructor waits for marked work, but not for graphs: their last replay must have ended before.
+class Stage {
+ public:
+#if defined(MESHMEM_TARGET_IS_CPU)
+  static constexpr unsigned kBlocks = 3, kThreads = 64;
+#else
+  static constexpr unsigned kBlocks = 128, kThreads = 512;
+#endif
+
+  // bytes: of a half, the same on all PEs. Symmetric device memory of twice that is allocated.
+  Stage(shmem_team_t team, std::size_t bytes) {
+    view_.bytes = bytes < SIZE_MAX / 4 ? (bytes + kGrain - 1) / kGrain * kGrain : SIZE_MAX / 4;
+    const std::size_t halves = 2 * view_.bytes, tables = StageView::kHead + halves;
+    memory_ = static_cast<char*>(SymmetricMemory::allocate(tables + sizeof(Tables)));
+    if (!memory_) {
+      status_ = Status::error("Stage: no 2 * %zu bytes of symmetric device memory", bytes);
+      return;
+    }
+    auto* const there = reinterpret_cast<Tables*>(memory_ + tables);
+    view_.mine = memory_;
+    view_.epochs = there->epochs;
+    view_.memory = there->memory;
+    Tables mine = {};
+    status_ = find_pes(team, mine.memory);
+    hipError_t failed = hipMemset(memory_, 0, StageView::kHead);
+    if (failed == hipSuccess) failed = hipMemset(memory_ + StageView::kHead, 0xff, halves);
+    if (failed == hipSuccess) failed = hipMemcpy(there, &mine, sizeof mine, hipMemcpyHostToDevice);
+    if (failed == hipSuccess) failed = hipDeviceSynchronize();
+    if (failed != hipSuccess) status_ = Status::error("Stage: %s", hipGetErrorString(failed));
+    shmem_barrier_all();  // no PE stores before all words are blank
+  }
+  ~Stage() {
+    shmemx_stream_mark_wait(&mark_);
+    SymmetricMemory::free(memory_);
+  }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  const Status& status() const { return status_; }
+  const StageView& view() const { return view_; }
+
+  // Starts kernel(view(), arguments...) on a stream. On NVIDIA GPUs from compute capability 9.0 on,
+  // the kernel comes to the GPU early, and its Mailbox waits for the end of the kernel before it.
+  template <typename... Parameters>
+  Status launch(void (*kernel)(StageView, Parameters...), std::size_t threads,
+                shmemx_stream_t stream, std::decay_t<Parameters>... arguments) {
+    if (!status_) return status_;
+    const dim3 block(static_cast<unsigned>(threads));
+#if defined(MESHMEM_TARGET_IS_CUDA) && CUDART_VERSION >= 12030
+    void* addresses[] = {&view_, &arguments...};
+    const auto* const known = reinterpret_cast<const void*>(kernel);
+    cudaFuncAttributes attributes{};
+    if (known != known_ && cudaFuncGetAttributes(&attributes, known) == cudaSuccess) {
+      known_ = known;
+      waits_itself_ = attributes.ptxVersion >= 90;
+    }
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(kBlocks);
+    config.blockDim = block;
+    config.stream = static_cast<hipStream_t>(stream);
+    config.attrs = &early;
+    config.numAttrs = waits_itself_ ? 1 : 0;
+    const hipError_t failed = hip_on_cuda::to_hip(cudaLaunchKernelExC(&config, known, addresses));
+#else
+    hipLaunchKernelGGL(kernel, dim3(kBlocks), block, 0, static_cast<hipStream_t>(stream), view_,
+                       arguments...);
+    const hipError_t failed = hipGetLastError();
+#endif
+    if (failed != hipSuccess) return Status::error("launch: %s", hipGetErrorString(failed));
+    shmemx_stream_mark(&mark_, stream);
+    return Status();
+  }
+
+ private:
+  static constexpr std::size_t kGrain = 256;
+  struct Tables {
+    std::uint64_t epochs[kBlocks];
+    char* memory[StageView::kMostPes];
+  };
+
+  Status find_pes(shmem_team_t team, char** memory) {
+    if (team == SHMEM_TEAM_INVALID) return Status::error("Stage: this PE is not in the team");
+    view_.me = shmem_team_my_pe(team);
+    view_.n = shmem_team_n_pes(team);
+    if (view_.n > StageView::kMostPes) return Status::error("Stage: %d PEs are too many", view_.n);
+    for (int pe = 0; pe < view_.n; ++pe) {
+      memory[pe] = static_cast<char*>(shmem_team_ptr(team, memory_, pe));
+      if (!memory[pe]) return Status::error("Stage: kernels do not reach PE %d of the team", pe);
+    }
+    return Status();
+  }
+
+  StageView view_ = {};
+  [[maybe_unused]] const void* known_ = nullptr;  // the newest kernel
+  [[maybe_unused]] bool waits_itself_ = false;
+  char* memory_ = nullptr;
+  shmemx_mark_t mark_ = nullptr;  // behind the newest kernel
+  Status status_;
+};
+
+}  // namespace meshmem
+
+#endif
