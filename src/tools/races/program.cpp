@@ -266,6 +266,15 @@ void saw(const void* address, std::size_t bytes) {
   see(mapping->pe, range_of(*mapping, at, bytes), Unknown::nobody_else);
 }
 
+// The strand's last access may have been a load that waits.
+void see_and_end_strand(const void* object) {
+  if (has_watches && !must_stay_out()) {
+    const Entered entered;
+    if (checker.is_open) see_watched();
+  }
+  end_strand(object);
+}
+
 void forget(void* begin, std::size_t bytes) {
   if (is_parallel() && !must_stay_out())
     forget_noted(reinterpret_cast<std::uintptr_t>(begin), bytes);
@@ -283,7 +292,7 @@ constexpr AccessHooks kHooks{.note = note,
                              .release = release_to,
                              .acquire = acquire_from,
                              .begin_strand = begin_strand,
-                             .end_strand = end_strand,
+                             .end_strand = see_and_end_strand,
                              .forget = forget,
                              .name_caller = name};
 

@@ -17,7 +17,6 @@
 #include "tools/races/buffers.hpp"
 #include "tools/races/ledger.hpp"
 #include "tools/races/noted.hpp"
-#include "tools/races/program.hpp"
 #include "tools/races/state.hpp"
 
 namespace meshmem::races {
@@ -151,7 +150,6 @@ void end_strand(const void* object) {
   levels->pop_back();
   if (levels->empty()) delete std::exchange(levels, nullptr);
   const Entered entered;
-  if (checker.is_open) see_watched();  // the last access may have been a load that waits
   if (begin_of_frame != before.frame && before.frame == 0) forget_stack();
   if (before.has_left) {
     --self().users;
