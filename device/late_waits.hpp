@@ -23,6 +23,11 @@
 namespace meshmem {
 namespace device {
 
+template <typename Find>
+MESHMEM_DEVICE std::uint64_t place_of(const Find& find) {
+  return reinterpret_cast<std::uintptr_t>(find());
+}
+
 #if MESHMEM_KERNEL_CHECKS
 template <std::size_t bytes>
 MESHMEM_DEVICE void copy_name(char (&to)[bytes], const char* from) {
@@ -47,16 +52,8 @@ MESHMEM_DEVICE bool describe_call(LateWait& late) {
   release_fence();  // publishes the description to the host, which acquires the place
   return true;
 }
-template <typename Find>
-MESHMEM_DEVICE std::uint64_t place_of(const Find& find) {
-  return reinterpret_cast<std::uintptr_t>(find());
-}
 #else
 MESHMEM_DEVICE bool describe_call(LateWait&) { return true; }
-template <typename Find>
-MESHMEM_DEVICE std::uint64_t place_of(const Find& find) {
-  return reinterpret_cast<std::uintptr_t>(find());
-}
 template <typename Find>
 MESHMEM_DEVICE std::uint64_t place_of(const InCollective<Find>&) {
   return LateWait::kInCollective;

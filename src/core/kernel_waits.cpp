@@ -133,13 +133,13 @@ std::string text_of(const device::LateWait& late) {
   const std::string what = late.place == device::LateWait::kInCollective
                                ? "other PEs in a collective"
                                : text_of(reinterpret_cast<const void*>(late.place));
-  if (!late.is_taken) return what + ", in a kernel";
+  std::string text = what + ", in a kernel";
+  if (!late.is_taken) return text;  // by a kernel without checks
+  if (*late.routine) text += fmt::format(", in {}", late.routine);
+  if (late.line) text += fmt::format(" at {}:{}", late.file, late.line);
   const auto& [x, y, z] = late.block;
   const auto& [u, v, w] = late.thread;
-  std::string where = fmt::format("{}, in a kernel", what);
-  if (*late.routine) where += fmt::format(", in {}", late.routine);
-  if (late.line) where += fmt::format(" at {}:{}", late.file, late.line);
-  return where + fmt::format(", block ({}, {}, {}), thread ({}, {}, {})", x, y, z, u, v, w);
+  return text + fmt::format(", block ({}, {}, {}), thread ({}, {}, {})", x, y, z, u, v, w);
 }
 
 void look_for_late_wait() {
