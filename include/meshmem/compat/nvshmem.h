@@ -12,6 +12,7 @@
 #error "meshmem/compat/nvshmem.h is for C++17; in C include <shmem.h>, whose names have no nv"
 #endif
 
+#include <assert.h> /* NVSHMEM has it too, and programs rely on it */
 #include <stdio.h>
 
 #include "meshmem/compat/forward.hpp"
