@@ -81,6 +81,14 @@ class Entry {
   }
   MESHMEM_DEVICE_MEMBER int line() const { return place_.line; }  // 0 if it is not known
 
+  // A wait of this call calls these: the first at each poll, with the time, which on another
+  // processor of the GPU may be a little earlier.
+  MESHMEM_DEVICE_MEMBER bool has_waited_for(std::uint64_t ticks, std::uint64_t now) const {
+    if (waits_since_ == 0) waits_since_ = now;
+    return static_cast<std::int64_t>(now - waits_since_) > static_cast<std::int64_t>(ticks);
+  }
+  MESHMEM_DEVICE_MEMBER void end_wait() const { waits_since_ = 0; }
+
  private:
   MESHMEM_DEVICE_MEMBER void enter() {
     is_outermost_ = current_entry() == nullptr;
@@ -90,6 +98,7 @@ class Entry {
   const char* routine_;
   Place place_;
   bool is_outermost_ = false;
+  mutable std::uint64_t waits_since_ = 0;  // 0: it does not wait
 };
 
 }  // namespace device

@@ -1,78 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits waits in kernels on GPUs to MESHMEM_TIMEOUT. A wait that is late tells the host its place,
-// and the host ends the job (core/kernel_waits.cpp, which limits waits on processors too).
-// Invariant: no wait within the limit is late, however many follow each other. A wait of twice the
-// limit is late, if it polls some thousand times within the limit. Included by module.hpp.
+// Ends a kernel on a GPU whose wait lasts longer than MESHMEM_TIMEOUT, if kernels have checks. A
+// wait notes in the Entry of its call when it began, so the polling loop needs no register for it.
+// Invariant: without checks there is no code of this. On processors the host limits such waits
+// (core/kernel_waits.hpp). Included by module.hpp.
 #ifndef MESHMEM_DEVICE_LATE_WAITS_HPP_
 #define MESHMEM_DEVICE_LATE_WAITS_HPP_
 
-#if !defined(MESHMEM_TARGET_IS_CPU)
-
-// Most polls only read the count of cycles. A wait looks at the time where bits 10 to 19 of the
-// count are zero: for half a microsecond, about twice a millisecond. So a wait of a few
-// microseconds hardly ever looks. A poll that takes longer than half a microsecond may miss such a
-// time, but one poll in 1,024 hits it on average.
-//
-// A wait's first look is its begin. It lies in the wait's own Waiting, so another wait never
-// continues it, and what was before the first look does not count. Both make a wait late too
-// late, never too early. At a later look the time since then is compared with the limit. The
-// difference of the 32-bit times is signed, so a clock that another processor has a little earlier
-// does not matter. The limit is below half the range (2^30 units are 13 days).
+#if MESHMEM_KERNEL_CHECKS && !defined(MESHMEM_TARGET_IS_CPU)
 
 namespace meshmem {
 namespace device {
 
-template <typename Find>
-MESHMEM_DEVICE std::uint64_t place_of(const Find& find) {
-  return reinterpret_cast<std::uintptr_t>(find());
+// Packets are no numbers, and a wait for one of several variables knows only where these are.
+template <typename T>
+[[noreturn]] MESHMEM_DEVICE void refuse_late_wait(const T* awaited) {
+  const void* const address = awaited;
+  if constexpr (std::is_integral_v<T>)
+    MESHMEM_PRINT_MISTAKE("waited longer than MESHMEM_TIMEOUT for the value at %p, which is %lld",
+                          address, static_cast<long long>(load_relaxed(awaited)));
+  else
+    MESHMEM_PRINT_MISTAKE("waited longer than MESHMEM_TIMEOUT for a value at %p", address);
+  trap();
 }
 
-#if MESHMEM_KERNEL_CHECKS
-template <std::size_t bytes>
-MESHMEM_DEVICE void copy_name(char (&to)[bytes], const char* from) {
-  std::size_t i = 0;
-  for (; i + 1 < bytes && from[i] != 0; ++i) to[i] = from[i];
-  to[i] = 0;
-}
-// Returns false if another thread does it.
-MESHMEM_DEVICE bool describe_call(LateWait& late) {
-  if (compare_exchange(&late.is_taken, std::uint32_t{0}, std::uint32_t{1}) != 0) return false;
-  const unsigned block[3] = {blockIdx.x, blockIdx.y, blockIdx.z};
-  const unsigned thread[3] = {threadIdx.x, threadIdx.y, threadIdx.z};
-  for (int i = 0; i < 3; ++i) {
-    late.block[i] = block[i];
-    late.thread[i] = thread[i];
-  }
-  if (const Entry* const entry = current_entry()) {
-    late.line = entry->line();
-    copy_name(late.routine, entry->routine());
-    copy_name(late.file, entry->file());
-  }
-  release_fence();  // publishes the description to the host, which acquires the place
-  return true;
-}
+// HIP before 6.0 has wall_clock64() only where it compiles for the device.
+MESHMEM_DEVICE std::uint64_t wall_clock() {
+#if defined(MESHMEM_TARGET_IS_CUDA) || (defined(__HIP_DEVICE_COMPILE__) && __HIP_DEVICE_COMPILE__)
+  return static_cast<std::uint64_t>(wall_clock64());
 #else
-MESHMEM_DEVICE bool describe_call(LateWait&) { return true; }
-template <typename Find>
-MESHMEM_DEVICE std::uint64_t place_of(const InCollective<Find>&) {
-  return LateWait::kInCollective;
-}
+  return 0;
 #endif
+}
 
+// The clock is read first: find() may look at many variables.
 template <typename Find>
-MESHMEM_DEVICE_MEMBER void Waiting::pause_for(const Find& find) {
+MESHMEM_DEVICE void pause_for(const Find& find) {
   pause();
-  if (!is_time_to_look()) return;
-  const std::uint32_t now = wait_units();
-  const std::int32_t most = state().most_wait;
-  if (since_ == 0) {
-    since_ = now;
-  } else if (most != 0 && static_cast<std::int32_t>(now - since_) > most) {
-    LateWait& late = *state().late_wait;
-    if (describe_call(late)) store_relaxed(&late.place, place_of(find));
-    await_end_of_job();
-  }
+  const std::uint64_t longest = state().longest_wait;
+  if (longest == 0) return;
+  const Entry* const entry = current_entry();
+  if (entry && entry->has_waited_for(longest, wall_clock())) refuse_late_wait(find());
+}
+MESHMEM_DEVICE void has_waited() {
+  if (const Entry* const entry = current_entry()) entry->end_wait();
 }
 
 }  // namespace device

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "device/state.hpp"
 #include "device/target.hpp"
 
 //   load_relaxed, store_relaxed   one access, single-copy atomic, system scope, no order
@@ -29,11 +28,9 @@
 //   complete_all                  quiet: all that the group has stored has arrived when it returns,
 //                                 and any of its threads may announce that
 //   pause                         between two polls
-//   Waiting                       one wait. Its pause_for(find) is a pause; find() returns the
-//                                 address that the caller waits for. The cpu target shows such
-//                                 waits, and late_waits.hpp limits those on GPUs
-//   is_time_to_look, wait_units   for late_waits.hpp
-//   await_end_of_job
+//   pause_for, has_waited         pause with find(), which returns the address that the caller
+//                                 waits for; has_waited is called after the last poll. The cpu
+//                                 target shows such waits, and checks on GPUs limit them
 //   host_reaches                  whether the host can use the address too: false for shared memory
 //                                 and the stack
 //   load_plain, store_plain       one ordinary access to memory whose declared type only the user
@@ -86,21 +83,6 @@ MESHMEM_DEVICE void store_plain(T* to, T value) {
   reinterpret_cast<OfAnyType<T>*>(to)->value = value;
 }
 
-// A wait looks at the time when these bits of the GPU's cycles are zero (late_waits.hpp).
-constexpr std::uint32_t kLookBits = 0xffc00;
-
-// The find() of a wait in a collective. Code for GPUs without checks does not call it, since it
-// would take registers.
-template <typename Find>
-struct InCollective {
-  Find find;
-  MESHMEM_DEVICE_MEMBER auto operator()() const { return find(); }
-};
-template <typename Find>
-MESHMEM_DEVICE InCollective<Find> in_collective(const Find& find) {
-  return {find};
-}
-
 }  // namespace device
 }  // namespace meshmem
 
@@ -119,14 +101,17 @@ MESHMEM_DEVICE InCollective<Find> in_collective(const Find& find) {
 namespace meshmem {
 namespace device {
 
-class Waiting {
- public:
-  template <typename Find>
-  MESHMEM_DEVICE_MEMBER void pause_for(const Find& find);  // late_waits.hpp
-
- private:
-  std::uint32_t since_ = 0;  // the first look, in wait units; 0: none yet
-};
+#if MESHMEM_KERNEL_CHECKS  // late_waits.hpp
+template <typename Find>
+MESHMEM_DEVICE void pause_for(const Find& find);
+MESHMEM_DEVICE void has_waited();
+#else
+template <typename Find>
+MESHMEM_DEVICE void pause_for(const Find&) {
+  pause();
+}
+MESHMEM_DEVICE void has_waited() {}
+#endif
 
 }  // namespace device
 }  // namespace meshmem

@@ -55,17 +55,11 @@ inline void release_fence() { thread_fence(__ATOMIC_RELEASE); }
 inline void acquire_fence() { thread_fence(__ATOMIC_ACQUIRE); }
 inline void full_fence() { thread_fence(__ATOMIC_SEQ_CST); }
 inline void pause() { hip_on_cpu::yield(); }
-class Waiting {
- public:
-  Waiting() = default;
-  ~Waiting() { hip_on_cpu::has_waited(); }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  template <typename Find>
-  void pause_for(const Find& find) {
-    hip_on_cpu::yield_for(find());
-  }
-};
+template <typename Find>
+inline void pause_for(const Find& find) {
+  hip_on_cpu::yield_for(find());
+}
+inline void has_waited() { hip_on_cpu::has_waited(); }
 
 inline bool host_reaches(const void*) { return true; }
 

@@ -116,19 +116,6 @@ MESHMEM_DEVICE void complete_all(const Group& group) {
 
 MESHMEM_DEVICE void pause() {}
 
-MESHMEM_DEVICE bool is_time_to_look() {
-  std::uint32_t cycles;
-  asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles));
-  return (cycles & kLookBits) == 0;
-}
-MESHMEM_DEVICE std::uint32_t wait_units() {
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(wall_clock64()) >> kWaitUnitBits);
-}
-// A loop that goes on would take registers.
-[[noreturn]] MESHMEM_DEVICE void await_end_of_job() {
-  for (;;) asm volatile("nanosleep.u32 1000000;");
-}
-
 MESHMEM_DEVICE bool host_reaches(const void* address) { return __isGlobal(address) != 0; }
 
 // The first-level cache is not coherent; a relaxed load of system scope passes it by.

@@ -53,26 +53,6 @@ MESHMEM_DEVICE void full_fence() {
 }
 MESHMEM_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
 
-// HIP's headers have the clocks only where they compile for the device, and wall_clock64() only for
-// GPUs that count it with s_memrealtime.
-#if defined(__HIP_DEVICE_COMPILE__) && __HIP_DEVICE_COMPILE__
-MESHMEM_DEVICE bool is_time_to_look() {
-  return (static_cast<std::uint32_t>(clock64()) & kLookBits) == 0;
-}
-MESHMEM_DEVICE std::uint32_t wait_units() {
-#if __has_builtin(__builtin_readsteadycounter)
-  const std::uint64_t ticks = __builtin_readsteadycounter();
-#else
-  const auto ticks = static_cast<std::uint64_t>(wall_clock64());
-#endif
-  return static_cast<std::uint32_t>(ticks >> kWaitUnitBits);
-}
-#else
-MESHMEM_DEVICE bool is_time_to_look() { return false; }
-MESHMEM_DEVICE std::uint32_t wait_units() { return 0; }
-#endif
-MESHMEM_DEVICE void await_end_of_job() {}  // the wait goes on: compilers make less of a loop there
-
 MESHMEM_DEVICE bool host_reaches(const void* address) {
   const auto* flat = (const __attribute__((address_space(0))) void*)address;
   return !__builtin_amdgcn_is_shared(flat) && !__builtin_amdgcn_is_private(flat);

@@ -41,11 +41,13 @@ MESHMEM_DEVICE std::uint64_t data_of(const Bits128& line) {
   return line.word[1] << 32 | static_cast<std::uint32_t>(line.word[0]);
 }
 MESHMEM_DEVICE std::uint64_t receive_line(const Bits128* from, std::uint64_t epoch) {
-  Waiting waiting;
   for (;;) {
     const Bits128 line = load_pair(from);
-    if (has_come(line, epoch)) return data_of(line);
-    waiting.pause_for([=] { return from; });
+    if (has_come(line, epoch)) {
+      has_waited();
+      return data_of(line);
+    }
+    pause_for([=] { return from; });
   }
 }
 
@@ -134,7 +136,6 @@ MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint6
 #pragma unroll 1
   for (; i + (kLinesTogether - 1) * step < count; i += kLinesTogether * step) {
     Bits128 line[kLinesTogether] = {};
-    Waiting waiting;
     for (bool all = false; !all;) {
       all = true;
 #pragma unroll
@@ -142,12 +143,13 @@ MESHMEM_DEVICE void receive_lines(const Group& group, unsigned count, std::uint6
 #pragma unroll
       for (unsigned k = 0; k < kLinesTogether; ++k) all = all && has_come(line[k], epoch);
       if (!all)
-        waiting.pause_for(in_collective([&] {
+        pause_for([&] {
           unsigned k = 0;
           while (k + 1 < kLinesTogether && has_come(line[k], epoch)) ++k;
           return line_at(i + k * step);
-        }));
+        });
     }
+    has_waited();
 #pragma unroll
     for (unsigned k = 0; k < kLinesTogether; ++k) take(i + k * step, data_of(line[k]));
   }

@@ -41,8 +41,8 @@ MESHMEM_DEVICE bool all_of_wave(bool mine) { return __all_sync(0xffffffff, mine)
 // Polls until ready() is true; find() returns the address of a word that is still awaited.
 template <typename Ready, typename Find>
 MESHMEM_DEVICE void pause_until(const Ready& ready, const Find& find) {
-  Waiting waiting;
-  while (!ready()) waiting.pause_for(find);
+  while (!ready()) pause_for(find);
+  has_waited();
 }
 
 // Polls until ready() is true in all pollers that wait. Pollers that do not wait may have their
@@ -55,13 +55,12 @@ template <typename Ready, typename Find>
 MESHMEM_DEVICE void poll(const Wave&, bool waits, const Ready& ready, const Find& find) {
 #if defined(MESHMEM_TARGET_IS_CUDA)
   // The lanes poll in step: on NVIDIA GPUs lanes that have diverged take 0.15 us to converge.
-  Waiting waiting;
   for (bool all = false; !all;) {
     const bool is_ready = ready();
     all = all_of_wave(is_ready || !waits);
-    // With checks only lanes that wait, since another lane's find() is no answer.
-    if (!all && (!MESHMEM_KERNEL_CHECKS || (!is_ready && waits))) waiting.pause_for(find);
+    if (!is_ready && waits) pause_for(find);  // without checks nothing
   }
+  has_waited();
 #else
   if (waits) pause_until(ready, find);
 #endif

@@ -235,20 +235,6 @@ struct KernelReduceLimits {
   ReduceLimits thread, wave, block, grid;
 };
 
-// A wait in a kernel that is late (late_waits.hpp), in pinned memory of the host. A thread of a
-// kernel with checks fills the rest before the place.
-struct LateWait {
-  static constexpr std::uint64_t kInCollective = 1;
-
-  std::uint64_t place;     // an address, or kInCollective. 0: no wait is late
-  std::uint32_t is_taken;  // 1: a thread fills the rest
-  unsigned block[3], thread[3];
-  int line;  // 0: the place of the call is not known
-  char routine[64], file[64];
-};
-// Late waits are timed in units of this many ticks of wall_clock64(): 1 ms on NVIDIA, 10 ms on AMD.
-constexpr int kWaitUnitBits = 20;
-
 struct State {
   int me;
   int n_pes;
@@ -265,9 +251,8 @@ struct State {
   const TeamView* teams;  // in device memory, kTeamSlots of them
   const RegisteredBuffer* registered;
   int n_registered;
-  ProxyRing proxy;         // by which kernels reach PEs of other nodes
-  LateWait* late_wait;     // on GPUs
-  std::int32_t most_wait;  // units that no wait within MESHMEM_TIMEOUT takes; 0: no limit
+  ProxyRing proxy;             // by which kernels reach PEs of other nodes
+  std::uint64_t longest_wait;  // on GPUs and with checks, in ticks of wall_clock64(); 0: no limit
 
   // Sets arrivals_after from the sync slabs of all PEs, once the layout is known. The addresses are
   // those of TeamSync::arrival().

@@ -191,8 +191,7 @@ MESHMEM_DEVICE_APART void wipe_and_meet(TeamSync sync, int first, int step, std:
   for (int i = first; i < n; i += step) store_relaxed(sync.arrival(sync.peer(i), me), epoch);
   for (int i = first; i < n; i += step) {
     const std::uint64_t* told = sync.arrival(me, sync.peer(i));
-    pause_until([=] { return has_reached(load_relaxed(told), epoch); },
-                in_collective([=] { return told; }));
+    pause_until([=] { return has_reached(load_relaxed(told), epoch); }, [=] { return told; });
   }
   acquire_fence();
 }
@@ -282,11 +281,11 @@ class Meeting {
       for (int k = 0; k < kTogether; ++k) all = all && has_reached(seen[k], epoch);
       return all;
     };
-    poll(pollers_of(group_), has_first, all_have_told, in_collective([&] {
-           int k = 0;
-           while (k + 1 < kTogether && has_reached(load_relaxed(told[k]), epoch)) ++k;
-           return told[k];
-         }));
+    poll(pollers_of(group_), has_first, all_have_told, [&] {
+      int k = 0;
+      while (k + 1 < kTogether && has_reached(load_relaxed(told[k]), epoch)) ++k;
+      return told[k];
+    });
   }
 
   const Group& group_;

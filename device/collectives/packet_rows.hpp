@@ -57,7 +57,6 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t s
                                       const Visit& visit) {
   for (int pe = 0; pe < n; pe += kTogether) {
     Bits128 line[kTogether] = {};
-    Waiting waiting;
     for (bool all = false; !all;) {
       all = true;
       const int& pe_to_load = MESHMEM_OPAQUE(pe);
@@ -74,12 +73,13 @@ MESHMEM_DEVICE void receive_from_each(int n, const Bits128* first, std::size_t s
         if (is_awaited(pe_to_check + k)) all = all && has_come(line[k], epoch);
       }
       if (!all)
-        waiting.pause_for(in_collective([&] {
+        pause_for([&] {
           int k = 0;
           while (pe + k + 1 < n && (!is_awaited(pe + k) || has_come(line[k], epoch))) ++k;
           return first + static_cast<std::size_t>(pe + k) * spacing;
-        }));
+        });
     }
+    has_waited();
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       if (pe + k >= n) break;

@@ -101,8 +101,7 @@ MESHMEM_DEVICE void await(const Group& group, const TeamSync& sync, int from, st
   const std::uint64_t wanted = progress_of(epoch, step);
   const std::uint64_t* done = sync.progress(sync.team.me, from);
   poll_and_acquire(
-      group, [=] { return has_reached(load_relaxed(done), wanted); },
-      in_collective([=] { return done; }));
+      group, [=] { return has_reached(load_relaxed(done), wanted); }, [=] { return done; });
   acquire_all(group);
 }
 
@@ -119,7 +118,7 @@ MESHMEM_DEVICE void await_all(const Group& group, const TeamSync& sync, std::uin
       const std::uint64_t* done = sync.progress(me, after < n ? sync.peer(after) : me);
       poll(
           pollers_of(group), after < n, [=] { return has_reached(load_relaxed(done), wanted); },
-          in_collective([=] { return done; }));
+          [=] { return done; });
     }
     acquire_mine();
   }

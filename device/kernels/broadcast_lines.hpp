@@ -132,13 +132,10 @@ class BroadcastOfLines {
   MESHMEM_DEVICE_MEMBER Bits128 await_root(const LineBatch& batch, unsigned k,
                                            bool is_there) const {
     Bits128 words{};
-    Waiting waiting;
     for (bool has_all = false; !has_all;) {
       if (is_there) words = load_pair(place(job_.from[root_], batch, k));
       const std::uint64_t flag = flag_of_line(words);
       has_all = all_of_wave(!is_there || flag == batch.epoch);
-      if (!has_all)
-        waiting.pause_for(in_collective([&] { return place(job_.from[root_], batch, k); }));
     }
     return words;
   }
@@ -226,8 +223,7 @@ __global__ void __launch_bounds__(kThreads)
     slice.run({begin, in_batch, rows, epoch});
     if (greeted < n) {
       const std::uint64_t* entered = sync.arrival(me, peer_in(handle.team, greeted));
-      pause_until([=] { return has_reached(load_relaxed(entered), epoch); },
-                  in_collective([=] { return entered; }));
+      while (!has_reached(load_relaxed(entered), epoch)) pause();
     }
     __syncthreads();
   }

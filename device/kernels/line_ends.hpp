@@ -147,8 +147,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto await = [&](std::uint64_t epoch) {
     const std::uint64_t* told = sync.arrival(me, peer_in(handle.team, i < n ? i : 0));
     if (!tells) return;
-    pause_until([=] { return has_reached(load_relaxed(told), epoch); },
-                in_collective([=] { return told; }));
+    while (!has_reached(load_relaxed(told), epoch)) pause();
     acquire_mine();
   };
   Lines first(block, handle.team, job, exchange, slice.first, of_first);

@@ -140,19 +140,19 @@ MESHMEM_DEVICE void receive_units(const SingleHop& job, std::size_t at, const Te
                                   Bits128 (&line)[kNearMembers]) {
 #pragma unroll
   for (Bits128& one : line) one = mine;
-  Waiting waiting;
   for (bool all = false; !all;) {
     job.look(line, at, [&](int pe) { return pe < team.n && pe != team.me; });
     all = true;
 #pragma unroll
     for (const Bits128& one : line) all = all && has_come(one, epoch);
     if (!all)
-      waiting.pause_for(in_collective([&] {
+      pause_for([&] {
         int pe = 0;
         while (pe + 1 < team.n && has_come(line[pe], epoch)) ++pe;
         return job.from[pe] + at;
-      }));
+      });
   }
+  has_waited();
 }
 
 // The units of all PEs, in PE order; `mine` is the packet line that this PE has sent. scatters:

@@ -61,7 +61,6 @@ class Mailbox {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
   template <typename T, int count, typename At>
   MESHMEM_DEVICE_MEMBER void take_all(T (&value)[count], const At& at) const {
-    device::Waiting waiting;
     for (int missing = 0; missing >= 0;) {
       missing = -1;
 #pragma unroll
@@ -70,8 +69,9 @@ class Mailbox {
 #pragma unroll
       for (int i = 0; i < count; ++i)
         if (at(i) != kNowhere && is_blank(device::bit_cast<Word<T>>(value[i]))) missing = i;
-      if (missing >= 0) waiting.pause_for([&] { return mine<T>(at(missing)); });
+      if (missing >= 0) device::pause_for([&] { return mine<T>(at(missing)); });
     }
+    device::has_waited();
     Word<T> blank;
     memset(&blank, 0xff, sizeof blank);
 #pragma unroll

@@ -11,18 +11,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
-#include "base/machine/thread.hpp"
 #include "base/status/own_status.hpp"
 #include "base/waiting/wait.hpp"
-#include "bootstrap/job.hpp"
 #include "gpu/device_target.hpp"
 #include "memory/address_map.hpp"
 
@@ -117,40 +111,6 @@ void* say(void* shown, const char* who, const void* awaited, std::uint64_t since
 
 void end(void* shown) { delete static_cast<KernelWait*>(shown); }
 
-// The rest is for GPUs. A thread looks at a word that kernels write.
-struct Watch {
-  std::mutex mutex;
-  std::condition_variable stopping;
-  bool stops = false;
-  std::thread thread;
-};
-Watch& watch() {
-  static Watch& instance = *new Watch;
-  return instance;
-}
-
-std::string text_of(const device::LateWait& late) {
-  const std::string what = late.place == device::LateWait::kInCollective
-                               ? "other PEs in a collective"
-                               : text_of(reinterpret_cast<const void*>(late.place));
-  std::string text = what + ", in a kernel";
-  if (!late.is_taken) return text;  // by a kernel without checks
-  if (*late.routine) text += fmt::format(", in {}", late.routine);
-  if (late.line) text += fmt::format(" at {}:{}", late.file, late.line);
-  const auto& [x, y, z] = late.block;
-  const auto& [u, v, w] = late.thread;
-  return text + fmt::format(", block ({}, {}, {}), thread ({}, {}, {})", x, y, z, u, v, w);
-}
-
-void look_for_late_wait() {
-  constexpr std::chrono::milliseconds kLookAgain(50);
-  const device::LateWait& late = sources->state.late_wait();
-  std::unique_lock lock(watch().mutex);
-  do {
-    if (__atomic_load_n(&late.place, __ATOMIC_ACQUIRE) != 0) end_late_job(text_of(late));
-  } while (!watch().stopping.wait_for(lock, kLookAgain, [] { return watch().stops; }));
-}
-
 }  // namespace
 
 std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
@@ -167,26 +127,6 @@ void show_waits_of_kernels(KernelWaitSources where) {
   sources =
       new KernelWaitSources(std::move(where));  // kernels may wait until the process has ended
   observe_kernels(say, end);
-}
-
-void watch_late_waits() {
-  if (sources->state.state().most_wait == 0) return;
-  watch().stops = false;
-  watch().thread = start_thread("that limits waits in kernels", look_for_late_wait);
-  // The driver takes the memory away when the process ends. This handler runs before the driver's.
-  [[maybe_unused]] static const int once = std::atexit([] {
-    if (!is_child_of_pe()) stop_watching_late_waits();
-  });
-}
-
-void stop_watching_late_waits() {
-  if (!watch().thread.joinable()) return;
-  {
-    const std::lock_guard lock(watch().mutex);
-    watch().stops = true;
-  }
-  watch().stopping.notify_all();
-  watch().thread.join();
 }
 
 }  // namespace meshmem

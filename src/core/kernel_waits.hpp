@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A wait in a kernel that lasts longer than MESHMEM_TIMEOUT ends the job, as on the host. If
-// devices are processors, also writes what kernels wait for to the board that shows the host's
-// waits.
+// If devices are processors, writes what kernels wait for to the board that also shows the host's
+// waits. A wait that lasts longer than MESHMEM_TIMEOUT ends the job, as on the host.
 // Invariant: only reads what teams and kernels use. Start-up begins it.
 #ifndef MESHMEM_CORE_KERNEL_WAITS_HPP_
 #define MESHMEM_CORE_KERNEL_WAITS_HPP_
@@ -36,12 +35,6 @@ std::optional<SyncWait> sync_wait_at(const device::SyncLayout& layout, int slot,
 
 // Called once a process, when it has its device.
 void show_waits_of_kernels(KernelWaitSources where);
-
-// From the first to the second, a thread waits for a kernel on a GPU to tell of a late wait
-// (device/late_waits.hpp), and then ends the job. Called while the state is open. Does nothing if
-// no time limits waits in kernels.
-void watch_late_waits();
-void stop_watching_late_waits();
 
 }  // namespace meshmem
 

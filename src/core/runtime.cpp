@@ -165,7 +165,6 @@ void Runtime::open() {
         kernel_proxy_.open(device_memory().device(), job_.nodes(), environment_.proxy));
   add_predefined_teams();
   device_state().publish();
-  if (devices_.is_connected()) watch_late_waits();
   address_map.n_pes = direct_map.n_pes = static_cast<unsigned>(job_.n_pes());
   job_.meet("start");
   job_.spread_over_cores(environment_.spread);
@@ -220,7 +219,6 @@ void Runtime::remove_team(Team& team) {
 
 void Runtime::close() {
   if (has_devices()) devices_.await_streams("shmem_finalize");
-  stop_watching_late_waits();
   kernel_proxy_.close();
   job_.meet("finalize");  // after it, all transfers of streams and kernels have arrived
   devices_.close();

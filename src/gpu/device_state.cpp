@@ -12,7 +12,6 @@
 #include "device/launch.hpp"
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
-#include "gpu/hip_error.hpp"
 #include "gpu/modules.hpp"
 
 namespace meshmem {
@@ -57,9 +56,6 @@ void DeviceState::make_tables(int n_pes) {
   far_ = reinterpret_cast<std::byte**>(tables_ + far);
   buffers_ = reinterpret_cast<device::RegisteredBuffer*>(tables_ + buffers);
   buffer_copies_ = reinterpret_cast<std::byte**>(tables_ + copies);
-  if constexpr (!kDevicesAreProcessors)
-    late_wait_ = reinterpret_cast<device::LateWait*>(pin_memory(
-        sizeof *late_wait_, hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent));
   check(device::load_kernels(), "load the library's kernels on device {}", device_);
 }
 
@@ -97,25 +93,14 @@ void DeviceState::open(const DeviceMemory& memory, const KernelReach& reach,
     const bool is_whole = std::find(slabs.begin(), slabs.end(), nullptr) == slabs.end();
     if (is_whole) state_.set_arrivals_after(slabs.data());
   }
-  if constexpr (!kDevicesAreProcessors) limit_waits();
+  state_.longest_wait =
+      static_cast<std::uint64_t>(wait_policy.timeout_seconds * wall_clock_rate(device_));
   state_.teams = views_;
   state_.registered = buffers_;
   rows_.clear();
   const std::vector<device::TeamView> none(device::kTeamSlots, device::TeamView{-1, 0, nullptr});
   write_for_kernels(views_, none.data(), sizeof none[0] * none.size());
   is_open_ = true;
-}
-
-// Kernels compare the difference of two times, each cut to whole units. So one unit more than the
-// limit takes is certainly past it.
-void DeviceState::limit_waits() {
-  constexpr double kMostUnits = 1 << 30;
-  const double units =
-      wait_policy.timeout_seconds * wall_clock_rate(device_) / (1 << device::kWaitUnitBits);
-  if (units <= 0 || units > kMostUnits) return;
-  *late_wait_ = {};
-  state_.late_wait = late_wait_;
-  state_.most_wait = static_cast<std::int32_t>(units) + 1;
 }
 
 void DeviceState::limit_reductions(const device::KernelReduceLimits& limits) {

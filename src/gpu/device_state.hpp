@@ -39,8 +39,6 @@ class DeviceState {
   void close();
   bool is_open() const { return is_open_; }
   const device::State& state() const { return state_; }
-  // Kernels on GPUs write it while the state is open.
-  const device::LateWait& late_wait() const { return *late_wait_; }
 
   // me: this PE's number in the team; pes: the world PE of each member.
   void add_team(int slot, int me, std::span<const int> pes);
@@ -57,7 +55,6 @@ class DeviceState {
 
  private:
   void make_tables(int n_pes);
-  void limit_waits();
   device::KernelSegment segment_of(int which, const void* base, std::size_t bytes,
                                    const std::vector<std::byte*>& copies) const;
   void reset_flags(int slot, int channel, int channels);
@@ -84,8 +81,6 @@ class DeviceState {
   std::byte** far_ = nullptr;          // far_copy of the three segments: n_pes addresses each
   device::RegisteredBuffer* buffers_ = nullptr;
   std::byte** buffer_copies_ = nullptr;  // n_pes of each buffer
-
-  device::LateWait* late_wait_ = nullptr;  // pinned; made once a process
 };
 
 }  // namespace meshmem

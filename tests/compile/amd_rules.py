@@ -27,7 +27,6 @@ VERBS = {"load_relaxed", "store_relaxed", "load_pair", "store_pair", "fetch_add"
 # switch look like one after the other.
 STORES_OF_DATA = {"wipe_packets", "p", "apply_atomic", "store_kernel", "execute"}
 ANNOUNCES_ITS_OWN = {"wipe_and_meet"}  # its flag announces only stores of the same thread
-TELLS_THE_HOST = {"pause_for"}  # what a late wait stores ends the job, and no PE reads it
 STORES_FLAGS_ONLY = {"fill_slot"}  # the words of a command, which are sent together
 # In these functions each wave of a block polls and goes on by itself, or one thread asks the proxy
 # for its whole group. The block need not meet before it acquires.
@@ -124,8 +123,6 @@ class Traced:
     def kind_of_access(self, at):
         code, names = self.code[at], self.names[at]
         if STORE.match(code):
-            if names & TELLS_THE_HOST:
-                return None
             if "store_pair" in names:
                 return "packet sent"
             if names & VERBS:

@@ -140,10 +140,8 @@ class Kernel:
                 yield f"sends a line without a flag: {self.code[at]}"
         barred = [bool(STORES_OR_MEETS.match(code)) for code in self.code]
         loops = loops_without(self, barred)
-        # The compiler may put the first poll of a loop before the loop.
-        in_loops = {self.code[at].split("[")[1] for at in polls if loops[at] is not None}
         for at in polls:
-            if loops[at] is None and self.code[at].split("[")[1] not in in_loops:
+            if loops[at] is None:
                 yield f"looks for a line once: {self.code[at]}"
                 continue
             first, second = RECEIVE.match(self.code[at]).groups()

@@ -42,7 +42,6 @@ ORDERS = {
     "src/base/status/status_board.cpp": 3,
     "src/base/waiting/schedule_fuzzing.cpp": 3,
     "src/core/devices.cpp": 2,
-    "src/core/kernel_waits.cpp": 1,
     "src/core/runtime.cpp": 2,
     "src/core/runtime.hpp": 2,
     "src/core/team_table.cpp": 1,

@@ -56,8 +56,7 @@ def packets(_, flaw=None):
            "acquire before": (SYNC, WIPE, "acquire_fence(); for (int i = first; i < n; i += step) "
                               "wipe_packets"),
            "release wiped": (SYNC, WIPE, "release_fence();"),
-           "acquire wiped": (SYNC, WIPE,
-                             "in_collective([=] { return told; })); } acquire_fence();")})
+           "acquire wiped": (SYNC, WIPE, "[=] { return told; }); } acquire_fence();")})
 def wiping(o):
     def sends():
         yield store("packet", RELAXED, 1)  # another thread of the group that wipes has taken it
