@@ -287,8 +287,9 @@ TEST_F(CheckpointRefused, IfABitIsFlipped) {
 TEST_F(CheckpointRefused, IfTheCommitIsDamaged) {
   for (const uintmax_t byte : {0, 8, 16, 24, 32, 60, 112, 119}) {
     if (my_pe() == 0) flip(folder.commit(), byte, 3);
-    refuse("commit");
-    refuse_save("commit");
+    const char* const words = byte == 0 ? "is not a file of" : byte == 8 ? "format 9" : "damaged";
+    refuse(words);
+    refuse_save(words);
     if (my_pe() == 0) flip(folder.commit(), byte, 3);
   }
   expect_restored();
