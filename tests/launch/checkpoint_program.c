@@ -2,9 +2,9 @@
  *
  * Saves its memory again and again, or restores it, for test_checkpoints.py.
  *
- *   save FOLDER STEPS KIBIBYTES   fills and saves STEPS times, from the restored step on if there is
- *                                 one; PE 0 prints "saved <step>" after each
- *   restore FOLDER KIBIBYTES      prints "PE <n> has step <step>", or "PE <n> refused". Ends with
+ *   save FOLDER STEPS KIBIBYTES   goes on from the restored step, if there is one: fills and saves
+ *                                 STEPS times, and PE 0 prints "saved <step>" after each
+ *   restore FOLDER KIBIBYTES      prints "PE <n> has step <step>", or "PE <n> refused"; ends with
  *                                 status 1 if its memory is not that of one step
  *
  * A step fills the heap, a registered buffer where there are devices, and a variable.
