@@ -94,7 +94,10 @@ SaveHead head_of(const Team& team, std::uint64_t save) {
 // Opens and locks the folder. Some file systems have no locks, and then go without.
 Objection open_folder(const std::string& folder, int lock, UniqueFd* out) {
   *out = UniqueFd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!out->is_open()) return fmt::format("cannot open the folder {}: {}", folder, errno_text());
+  if (!out->is_open())
+    return fmt::format(
+        "cannot open the folder {}: {}; take one that shmemx_heap_save has made or can make",
+        folder, errno_text());
   if (flock(out->get(), lock | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return fmt::format("another team saves to {}; wait for its end or take another folder", folder);
   return std::nullopt;
@@ -103,7 +106,7 @@ Objection open_folder(const std::string& folder, int lock, UniqueFd* out) {
 // The first steps of a save, which PE 0 alone takes; then those of a restore.
 Objection begin_save(const std::string& folder, UniqueFd* open, SaveHead* previous) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return fmt::format("cannot make the folder {}: {}", folder, errno_text());
+    return fmt::format("cannot make the folder {}: {}; take another one", folder, errno_text());
   if (Objection why = open_folder(folder, LOCK_EX, open)) return why;
   if (Objection why = read_commit(folder, previous)) return why;
   remove_other_saves(folder, previous->save);  // left by processes that have ended

@@ -64,7 +64,7 @@ Objection torn(const std::string& path, const std::string& how) {
 
 Objection unreadable(const std::string& path, const SummedFile& file) {
   if (errno == 0) return torn(path, fmt::format("it ends after {} bytes", file.size()));
-  return fmt::format("cannot read {}: {}", path, errno_text());
+  return fmt::format("cannot read {}: {}; restore another save", path, errno_text());
 }
 
 Objection read_head(SummedFile& file, const std::string& path, SaveHead* head) {
@@ -277,7 +277,7 @@ Objection read_commit(const std::string& folder, SaveHead* commit) {
   if (file.open(path)) return read_head(file, path, commit);
   *commit = SaveHead{};
   if (errno == ENOENT) return std::nullopt;
-  return fmt::format("cannot open {}: {}", path, errno_text());
+  return fmt::format("cannot open {}: {}; {}", path, errno_text(), kOtherFolder);
 }
 
 Objection write_commit(const std::string& folder, const UniqueFd& open_folder, SaveHead commit) {

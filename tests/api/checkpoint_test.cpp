@@ -380,10 +380,10 @@ TEST_F(CheckpointRefused, AsASaveIfAFileGetsTooLarge) {
 TEST_F(CheckpointRefused, AsASaveIfTheFolderCannotBeMade) {
   const std::string in_file = own.string() + "/folder", nowhere = "/proc/meshmem";
   for (const std::string& name : {folder.file_of(0).string(), in_file, nowhere, std::string()}) {
-    expect_refused("", [&] { return shmemx_heap_save(SHMEM_TEAM_WORLD, name.c_str()); });
-    expect_refused("", [&] { return shmemx_heap_restore(SHMEM_TEAM_WORLD, name.c_str()); });
+    expect_refused("; take ", [&] { return shmemx_heap_save(SHMEM_TEAM_WORLD, name.c_str()); });
+    expect_refused("; take ", [&] { return shmemx_heap_restore(SHMEM_TEAM_WORLD, name.c_str()); });
   }
-  expect_refused("", [&] { return shmemx_heap_save(SHMEM_TEAM_WORLD, nullptr); });
+  expect_refused("; take ", [&] { return shmemx_heap_save(SHMEM_TEAM_WORLD, nullptr); });
   memory.expect(50);
   expect_restored();
 }
