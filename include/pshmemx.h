@@ -24,6 +24,8 @@
     F(buffer_unregister, buffer_unregister, void, int, (void *ptr), (ptr)) \
     F(align_with_hints, align_with_hints, void, void *, (size_t alignment, size_t size, long hints), (alignment, size, hints)) \
     F(reached_on_stream, reached_on_stream, void, int, (const void *ptr, size_t bytes), (ptr, bytes)) \
+    F(heap_save, heap_save, void, int, (shmem_team_t team, const char *folder), (team, folder)) \
+    F(heap_restore, heap_restore, void, int, (shmem_team_t team, const char *folder), (team, folder)) \
     F(host_ptr, host_ptr, void, void *, (const void *dest, int pe), (dest, pe)) \
     F(module_init, module_init, void, void, (void), ()) \
     F(loaded_module_init, loaded_module_init, void, int, (void *module), (module)) \

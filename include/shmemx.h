@@ -126,6 +126,25 @@ void* shmemx_align_with_hints(size_t alignment, size_t size, long hints);
  * collectives on a stream take it; else 0. Not collective. */
 int shmemx_reached_on_stream(const void* ptr, size_t bytes);
 
+/* Checkpoints: docs/checkpoints.md has an example and all rules. shmemx_heap_save writes the
+ * symmetric memory of each PE of the team to a file of its own in `folder`. That is the live blocks
+ * of both heaps, registered buffers, and static variables that are marked with SHMEMX_SAVED.
+ * shmemx_heap_restore brings it back, in this job or a later one, if the program has made the same
+ * allocations and registrations in the same order. A save takes the place of the one before when
+ * the files of all PEs are on disk, so a folder keeps the last whole save.
+ *
+ * Both are collectives of the team, and complete transfers and synchronize as a barrier does.
+ * Meanwhile no stream, kernel, thread or other team uses the memory, and no PE holds a lock. Both
+ * return 0; or nonzero on all PEs after one line that says why, and then no memory has changed. For
+ * SHMEM_TEAM_INVALID the nonzero return has no line. If the disk fails while a restore copies files
+ * that it has checked, the job ends.
+ *
+ * Other static variables stay as they are: they hold state of the C and C++ libraries. Addresses
+ * that are saved are not adjusted to another job. Example: `SHMEMX_SAVED static long steps;` */
+#define SHMEMX_SAVED __attribute__((section("shmemx_saved")))
+int shmemx_heap_save(shmem_team_t team, const char* folder);
+int shmemx_heap_restore(shmem_team_t team, const char* folder);
+
 /* The address at which the processor may load and store PE pe's copy of `dest`, or NULL. For host
  * memory it is the address of shmem_ptr, whose addresses of device memory are for kernels. Device
  * heaps have such an address if the host's small puts are stores (MESHMEM_LARGE_BAR). Loads there

@@ -2,8 +2,10 @@
 //
 // Teams (OpenSHMEM 1.6, 9.4).
 // Invariant: a destroyed team's calls raise an exception.
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "team.hpp"
@@ -57,6 +59,14 @@ void destroy_team(Team& team) {
   const auto handle = std::exchange(*team.shared, SHMEM_TEAM_INVALID);
   const Unlocked unlocked;
   shmem_team_destroy(handle);
+}
+
+// Returns whether the call, shmemx_heap_save or shmemx_heap_restore, has returned 0.
+bool in_folder(int (*call)(shmem_team_t, const char*), const Team& team,
+               const std::filesystem::path& folder) {
+  team.require_usable();
+  const Unlocked unlocked;
+  return call(team.handle(), folder.c_str()) == 0;
 }
 
 }  // namespace
@@ -123,6 +133,24 @@ void bind_teams(nb::module_& module) {
       },
       "From now on the team's reductions combine in PE order, for the same bits by every algorithm "
       "(shmemx_team_fix_reduce_order). All PEs of the team call it.");
+  team.def(
+      "save",
+      [](const Team& t, const std::filesystem::path& folder) {
+        if (!in_folder(&shmemx_heap_save, t, folder))
+          fail(PyExc_RuntimeError, "team: nothing was saved; a line on stderr says why");
+      },
+      nb::arg("folder"), nb::sig("def save(self, folder: str | os.PathLike[str]) -> None"),
+      "Saves the symmetric memory of the team's PEs to the folder (shmemx_heap_save). Collective "
+      "over the team. RuntimeError, and the save before stays, if a PE cannot write.");
+  team.def(
+      "restore",
+      [](const Team& t, const std::filesystem::path& folder) {
+        return in_folder(&shmemx_heap_restore, t, folder);
+      },
+      nb::arg("folder"), nb::sig("def restore(self, folder: str | os.PathLike[str]) -> bool"),
+      "Brings back what a team of as many PEs has saved, after the same allocations "
+      "(shmemx_heap_restore). Collective over the team. False, and no memory has changed, if there "
+      "is no such save; a line says why.");
   team.def("destroy", &destroy_team,
            "Ends the team (9.4). Collective over it. Its contexts end too.");
   team.def(

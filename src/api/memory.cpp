@@ -7,6 +7,7 @@
 #include "core/runtime.hpp"
 #include "library/allocation.hpp"
 #include "library/buffer_registration.hpp"
+#include "library/checkpoint.hpp"
 #include "meshmem/compat/other_names.h"
 #include "shmemx.h"
 
@@ -17,6 +18,15 @@ namespace {
 const char* active(const char* routine) {
   require_active(routine);
   return routine;
+}
+
+// Returns 1 for SHMEM_TEAM_INVALID.
+int in_folder(int (*act)(Team&, const std::string&), shmem_team_t handle, const char* folder,
+              const char* routine) {
+  Team* team = team_of(handle, routine);
+  if (!team) return 1;
+  team->begin_call(routine);
+  return act(*team, folder ? folder : "");
 }
 
 }  // namespace
@@ -51,6 +61,13 @@ MESHMEM_EXTENSION_ENTRY(int, buffer_unregister, (void* ptr)) {
 MESHMEM_EXTENSION_ENTRY(int, reached_on_stream, (const void* ptr, std::size_t bytes)) {
   require_active("shmemx_reached_on_stream");
   return is_reached_on_stream(ptr, bytes) ? 1 : 0;
+}
+
+MESHMEM_EXTENSION_ENTRY(int, heap_save, (shmem_team_t team, const char* folder)) {
+  return in_folder(&save_memory, team, folder, "shmemx_heap_save");
+}
+MESHMEM_EXTENSION_ENTRY(int, heap_restore, (shmem_team_t team, const char* folder)) {
+  return in_folder(&restore_memory, team, folder, "shmemx_heap_restore");
 }
 
 // For other libraries' names (include/meshmem/compat/), whose symmetric memory is the device's.

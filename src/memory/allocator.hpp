@@ -57,6 +57,13 @@ class OffsetAllocator {
   std::size_t largest_free() const;
   std::size_t end_of_blocks() const;  // no live block is beyond it
   std::size_t live_blocks() const { return live_blocks_; }
+  // Calls visit(offset, bytes as requested) for each live block, in ascending order.
+  template <typename Visit>
+  void for_each_live(const Visit& visit) const {
+    for (Place at = blocks_.begin(); !blocks_.is_end(at); at = blocks_.next(at))
+      if (const Block& block = blocks_.at(at).value; block.is_live)
+        visit(blocks_.at(at).key, size_at(at) - block.unused);
+  }
 
   // For the tests of the costs above: entries held now, key comparisons made so far.
   std::size_t nodes() const;

@@ -4,14 +4,18 @@
 // Invariant: pages that the dynamic linker has made read-only (RELRO) do not change.
 #include "memory/static_data.hpp"
 
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/machine/unique_fd.hpp"
 
 namespace meshmem {
 namespace {
@@ -47,6 +51,17 @@ int read_executable(dl_phdr_info* info, std::size_t, void* out) {
     data.fingerprint = mix(mix(data.fingerprint, header.p_vaddr), header.p_memsz);
   }
   return 1;
+}
+
+// How far the executable lies from the addresses in its file.
+std::uintptr_t load_address() {
+  std::uintptr_t address = 0;
+  const auto read = [](dl_phdr_info* info, std::size_t, void* out) {
+    *static_cast<std::uintptr_t*>(out) = info->dlpi_addr;
+    return 1;
+  };
+  dl_iterate_phdr(read, &address);
+  return address;
 }
 
 // These two functions read whole pages. AddressSanitizer would report the bytes between two
@@ -95,6 +110,29 @@ void move_to_shared_memory(const StaticData& data, int file, std::size_t offset,
                static_cast<off_t>(offset + skip)),
           "map the program's static data onto shared memory");
   }
+}
+
+std::optional<std::span<std::byte>> find_saved_variables() {
+  const UniqueFd file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const auto read = [&](auto* to, std::size_t n, std::size_t at) {
+    const std::size_t bytes = n * sizeof *to;
+    return pread(file.get(), to, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
+  };
+  ElfW(Ehdr) head;
+  if (!read(&head, 1, 0)) return std::nullopt;
+  std::vector<ElfW(Shdr)> sections(head.e_shnum);
+  if (!read(sections.data(), sections.size(), head.e_shoff)) return std::nullopt;
+  if (head.e_shstrndx >= sections.size()) return std::span<std::byte>{};
+  std::string names(sections[head.e_shstrndx].sh_size, '\0');
+  if (!read(names.data(), names.size(), sections[head.e_shstrndx].sh_offset)) return std::nullopt;
+  for (const ElfW(Shdr) & section : sections) {
+    constexpr std::string_view kName{"shmemx_saved", sizeof "shmemx_saved"};  // with its end
+    if (section.sh_name < names.size() &&
+        std::string_view(names).substr(section.sh_name).starts_with(kName))
+      return std::span(reinterpret_cast<std::byte*>(load_address() + section.sh_addr),
+                       section.sh_size);
+  }
+  return std::span<std::byte>{};
 }
 
 }  // namespace meshmem

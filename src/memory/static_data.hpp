@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace meshmem {
@@ -34,6 +36,10 @@ StaticData find_static_data();
 // of the file over their old place. If another thread writes a global variable meanwhile, its write
 // may be lost.
 void move_to_shared_memory(const StaticData& data, int file, std::size_t offset, std::byte* copy);
+
+// Returns the variables that the program has marked with SHMEMX_SAVED, which lie together; empty if
+// there are none. nullopt: the program's file cannot be read.
+std::optional<std::span<std::byte>> find_saved_variables();
 
 }  // namespace meshmem
 

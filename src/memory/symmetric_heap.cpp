@@ -88,10 +88,19 @@ long SymmetricHeap::hints_of(void* block) {
 
 std::optional<SymmetricHeap::Block> SymmetricHeap::block_at(const void* address) {
   const std::lock_guard lock(mutex_);
-  const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_);
-  const std::optional<std::size_t> start = allocator_->start_of_block_at(at);
+  const std::optional<std::size_t> start = allocator_->start_of_block_at(offset_of(address));
   if (!start) return std::nullopt;
   return Block{base_ + *start, *allocator_->size_of(*start)};
+}
+
+std::vector<SymmetricHeap::Block> SymmetricHeap::blocks() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Block> all;
+  if (!allocator_) return all;
+  allocator_->for_each_live([&](std::size_t offset, std::size_t bytes) {
+    all.push_back({base_ + offset, bytes});
+  });
+  return all;
 }
 
 void SymmetricHeap::refuse(void* block, const char* routine) const {

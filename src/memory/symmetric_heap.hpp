@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "memory/allocator.hpp"
 #include "memory/heap_watch.hpp"
@@ -36,6 +37,10 @@ class SymmetricHeap {
     return allocator_ && address >= base_ && address < base_ + bytes_;
   }
 
+  std::size_t offset_of(const void* block) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(block) - base_);
+  }
+
   // Returns nullptr if the block does not fit, and notes the reason (failed_allocation.hpp).
   void* allocate(std::size_t bytes, std::size_t alignment, long hints, const char* routine);
   // In these three, a pointer that is not the start of a live block ends the job. try_resize()
@@ -50,11 +55,10 @@ class SymmetricHeap {
   };
   // The live block around an address of the heap; nullopt: none.
   std::optional<Block> block_at(const void* address);
+  // All live blocks, in the order of their addresses; none if the heap is not open.
+  std::vector<Block> blocks();
 
  private:
-  std::size_t offset_of(void* block) const {
-    return static_cast<std::size_t>(static_cast<std::byte*>(block) - base_);
-  }
   std::string why_not(std::size_t alignment) const;
   [[noreturn]] void refuse(void* block, const char* routine) const;
 

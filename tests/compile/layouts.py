@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 KEPT = pathlib.Path(__file__).with_name("layouts.txt")
-CONSTANT = re.compile(r"^#define (_?SHMEMX?_(?!VENDOR_STRING)\w+) (?=\S)", re.MULTILINE)
+# SHMEMX_SAVED is an attribute.
+CONSTANT = re.compile(r"^#define (_?SHMEMX?_(?!VENDOR_STRING|SAVED\b)\w+) (?=\S)", re.MULTILINE)
 TYPE = re.compile(r"typedef\s+(?:struct\s*\{([^}]*)\}|[^;{}()]*?)\s*\b(shmemx?_\w+_t)\s*;")
 MEMBER = re.compile(r"(\w+)(?:\[\w+\])?\s*[;,]")
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Teams, contexts and collectives, against NumPy."""
+import os
+import pathlib
+import shutil
+import tempfile
+
 import meshmem
 import numpy as np
 import pytest
@@ -218,6 +223,34 @@ def test_fixed_order(make, me, n, dtype, size):
     team.sum(dest, source)
     assert dest.local.tobytes() == total.tobytes()
     team.destroy()
+
+
+def test_checkpoint(make, me, n):
+    array, mine, number = make(1000, float), make(1, int), make(1, int)
+    mine.local[0] = os.getpid()
+    WORLD.broadcast(number, mine, root=0)
+    folder = pathlib.Path(tempfile.gettempdir(), f"meshmem-checkpoint-{number.local[0]}")
+    team = WORLD.split_strided(n - 1, -1, n)
+    assert team.restore(folder) is False
+    array.local[:] = np.arange(1000) + me
+    team.save(folder)
+    array.local[:] = -1
+    assert team.restore(str(folder)) is True
+    assert (array.local == np.arange(1000) + me).all()
+    meshmem.barrier_all()
+    more = make(1, float)
+    assert team.restore(folder) is False
+    meshmem.barrier_all()
+    if me == 0:
+        shutil.rmtree(folder)
+        folder.write_text("no folder")
+    meshmem.barrier_all()
+    with pytest.raises(RuntimeError, match="nothing was saved"):
+        team.save(folder)
+    if me == 0:
+        folder.unlink()
+    team.destroy()
+    assert more.local[0] == 0
 
 
 def test_contexts(make, me, n, left, right):

@@ -47,7 +47,7 @@ Kind kind_of(std::string_view op) {
                      "buffer_register", "buffer_unregister", "align_with_hints"}))
     return Kind::allocation;
   if (op.starts_with("barrier") || op.starts_with("sync") || op.starts_with("team_sync") ||
-      op.starts_with("team_split") || op == "team_destroy")
+      op.starts_with("team_split") || is_one_of(op, {"team_destroy", "heap_save", "heap_restore"}))
     return Kind::meeting;
   if (op.find("collect") != op.npos || op.find("alltoall") != op.npos ||
       op.find("_reduce") != op.npos || op.find("scan") != op.npos || op.find("_to_all") != op.npos)
