@@ -135,13 +135,15 @@ int shmemx_reached_on_stream(const void* ptr, size_t bytes);
  *
  * Both are collectives of the team, and complete transfers and synchronize as a barrier does.
  * Meanwhile no stream, kernel, thread or other team uses the memory, and no PE holds a lock. Both
- * return 0; or nonzero on all PEs after one line that says why, and then no memory has changed. For
+ * return 0; or nonzero on all PEs after one line that says why, and then no memory has changed. A
+ * restore returns SHMEMX_NO_SAVE if the folder has no complete save yet. For
  * SHMEM_TEAM_INVALID the nonzero return has no line. If the disk fails while a restore copies files
  * that it has checked, the job ends.
  *
  * Other static variables stay as they are: they hold state of the C and C++ libraries. Addresses
  * that are saved are not adjusted to another job. Example: `SHMEMX_SAVED static long steps;` */
-#define SHMEMX_SAVED __attribute__((section("shmemx_saved")))
+#define SHMEMX_SAVED __attribute__((used, section("shmemx_saved")))
+#define SHMEMX_NO_SAVE 2 /* from a restore: the folder has no complete save */
 int shmemx_heap_save(shmem_team_t team, const char* folder);
 int shmemx_heap_restore(shmem_team_t team, const char* folder);
 

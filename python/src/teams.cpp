@@ -61,12 +61,27 @@ void destroy_team(Team& team) {
   shmem_team_destroy(handle);
 }
 
-// Returns whether the call, shmemx_heap_save or shmemx_heap_restore, has returned 0.
-bool in_folder(int (*call)(shmem_team_t, const char*), const Team& team,
-               const std::filesystem::path& folder) {
+void save_team(const Team& team, const std::filesystem::path& folder) {
   team.require_usable();
-  const Unlocked unlocked;
-  return call(team.handle(), folder.c_str()) == 0;
+  int failed;
+  {
+    const Unlocked unlocked;
+    failed = shmemx_heap_save(team.handle(), folder.c_str());
+  }
+  if (failed) fail(PyExc_RuntimeError, "team: nothing was saved; a line on stderr says why");
+}
+
+// Returns false if there is no save.
+bool restore_team(const Team& team, const std::filesystem::path& folder) {
+  team.require_usable();
+  int failed;
+  {
+    const Unlocked unlocked;
+    failed = shmemx_heap_restore(team.handle(), folder.c_str());
+  }
+  if (failed == SHMEMX_NO_SAVE) return false;
+  if (failed) fail(PyExc_RuntimeError, "team: nothing was restored; a line on stderr says why");
+  return true;
 }
 
 }  // namespace
@@ -134,23 +149,16 @@ void bind_teams(nb::module_& module) {
       "From now on the team's reductions combine in PE order, for the same bits by every algorithm "
       "(shmemx_team_fix_reduce_order). All PEs of the team call it.");
   team.def(
-      "save",
-      [](const Team& t, const std::filesystem::path& folder) {
-        if (!in_folder(&shmemx_heap_save, t, folder))
-          fail(PyExc_RuntimeError, "team: nothing was saved; a line on stderr says why");
-      },
-      nb::arg("folder"), nb::sig("def save(self, folder: str | os.PathLike[str]) -> None"),
+      "save", &save_team, nb::arg("folder"),
+      nb::sig("def save(self, folder: str | os.PathLike[str]) -> None"),
       "Saves the symmetric memory of the team's PEs to the folder (shmemx_heap_save). Collective "
-      "over the team. RuntimeError, and the save before stays, if a PE cannot write.");
+      "over the team. RuntimeError if it is refused; then the save before stays.");
   team.def(
-      "restore",
-      [](const Team& t, const std::filesystem::path& folder) {
-        return in_folder(&shmemx_heap_restore, t, folder);
-      },
-      nb::arg("folder"), nb::sig("def restore(self, folder: str | os.PathLike[str]) -> bool"),
+      "restore", &restore_team, nb::arg("folder"),
+      nb::sig("def restore(self, folder: str | os.PathLike[str]) -> bool"),
       "Brings back what a team of as many PEs has saved, after the same allocations "
-      "(shmemx_heap_restore). Collective over the team. False, and no memory has changed, if there "
-      "is no such save; a line says why.");
+      "(shmemx_heap_restore). Collective over the team. False if the folder has no complete save, "
+      "RuntimeError if it has one that is refused. Then no memory has changed.");
   team.def("destroy", &destroy_team,
            "Ends the team (9.4). Collective over it. Its contexts end too.");
   team.def(

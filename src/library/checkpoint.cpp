@@ -7,9 +7,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <shmemx.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,6 +37,17 @@ void begin(Team& team) {
   expect_same_call(team, "");
   complete_transfers(team.routine());
   sync(team);
+}
+
+// That the files of all PEs are in PE 0's folder.
+Objection find_files(const Team& team, const std::string& folder, std::uint64_t save) {
+  for (int pe = 0; pe < team.n; ++pe)
+    if (access(path_of_save(folder, save, pe).c_str(), F_OK) != 0)
+      return fmt::format(
+          "the file of PE {} is not in the folder {} of PE 0; give all PEs one folder, which their "
+          "machines share",
+          pe, folder);
+  return std::nullopt;
 }
 
 // True if no PE objects. Otherwise the first PE that does prints why.
@@ -64,8 +77,8 @@ void add_blocks(MemoryToSave& memory, SavedRange::Where where, SymmetricHeap& he
 Objection find_memory(MemoryToSave& memory) {
   const auto statics = find_saved_variables();
   if (!statics)
-    return "the program's file cannot be read to find SHMEMX_SAVED variables; give yourself the "
-           "right to read it";
+    return "SHMEMX_SAVED variables cannot be found in the program's file; give yourself the right "
+           "to read it, start it by its own name and keep its section headers";
   memory.ranges.push_back({SavedRange::statics, 0, statics->size()});
   memory.addresses.push_back(statics->data());
   add_blocks(memory, SavedRange::heap, runtime().heap());
@@ -88,34 +101,63 @@ SaveHead head_of(const Team& team, std::uint64_t save) {
   head.pe = static_cast<std::uint64_t>(team.me);
   const std::string_view name = program_invocation_short_name;
   name.copy(head.program, sizeof head.program - 1);
+  head.build = find_static_data().fingerprint;
   return head;
 }
 
-// Opens and locks the folder. Some file systems have no locks, and then go without.
-Objection open_folder(const std::string& folder, int lock, UniqueFd* out) {
-  *out = UniqueFd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!out->is_open())
+// The folder, and the file in it whose lock keeps other teams out. Network file systems pass on
+// locks of files, but not of folders.
+struct OpenFolder {
+  UniqueFd folder, lock;
+};
+
+// Opens and locks the folder. A restore goes without the lock where there is no such file. Some
+// file systems have no locks, and then all go without.
+Objection open_folder(const std::string& folder, bool saves, OpenFolder* out) {
+  out->folder = UniqueFd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!out->folder.is_open())
     return fmt::format(
         "cannot open the folder {}: {}; take one that shmemx_heap_save has made or can make",
         folder, errno_text());
-  if (flock(out->get(), lock | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return fmt::format("another team saves to {}; wait for its end or take another folder", folder);
+  const int mode = (saves ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC;
+  out->lock = UniqueFd(openat(out->folder.get(), "lock", mode, 0600));
+  if (saves && !out->lock.is_open())
+    return fmt::format("cannot make {}/lock: {}; take another folder", folder, errno_text());
+  if (out->lock.is_open() && flock(out->lock.get(), (saves ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 &&
+      errno == EWOULDBLOCK)
+    return fmt::format("another team uses {}; wait for its end or take another folder", folder);
   return std::nullopt;
 }
 
 // The first steps of a save, which PE 0 alone takes; then those of a restore.
-Objection begin_save(const std::string& folder, UniqueFd* open, SaveHead* previous) {
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+Objection begin_save(const SaveHead& mine, const std::string& folder, OpenFolder* open,
+                     SaveHead* previous) {
+  const bool is_new = mkdir(folder.c_str(), 0700) == 0;
+  if (!is_new && errno != EEXIST)
     return fmt::format("cannot make the folder {}: {}; take another one", folder, errno_text());
-  if (Objection why = open_folder(folder, LOCK_EX, open)) return why;
+  if (Objection why = open_folder(folder, true, open)) return why;
+  if (is_new) {
+    const UniqueFd above(openat(open->folder.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    fsync(above.get());
+  }
   if (Objection why = read_commit(folder, previous)) return why;
+  if (previous->save != 0 &&
+      (previous->n_pes != mine.n_pes || std::strcmp(previous->program, mine.program) != 0))
+    return fmt::format(
+        "{} has a save of '{}' by {} PEs; remove it or take another folder, since this save would "
+        "take its place",
+        folder, previous->program, previous->n_pes);
+  fsync(open->folder.get());                   // the commit that was read stays
   remove_other_saves(folder, previous->save);  // left by processes that have ended
   return std::nullopt;
 }
 
-Objection begin_restore(const Team& team, const std::string& folder, UniqueFd* open,
+// commit->save: 0 if there is no complete save, kUnread if it could not be read.
+constexpr std::uint64_t kUnread = ~std::uint64_t{0};
+Objection begin_restore(const Team& team, const std::string& folder, OpenFolder* open,
                         SaveHead* commit) {
-  if (Objection why = open_folder(folder, LOCK_SH, open)) return why;
+  commit->save = access(folder.c_str(), F_OK) != 0 && errno == ENOENT ? 0 : kUnread;
+  if (Objection why = open_folder(folder, false, open)) return why;
   if (Objection why = read_commit(folder, commit)) return why;
   if (commit->save == 0)
     return fmt::format(
@@ -148,9 +190,9 @@ int save_memory(Team& team, const std::string& folder) {
   const Clock::time_point start = Clock::now();
   begin(team);
   const bool is_first = team.me == 0;
-  UniqueFd lock;  // of PE 0, until all have ended
+  OpenFolder open;  // by PE 0, until all have ended
   SaveHead previous;
-  Objection why = is_first ? begin_save(folder, &lock, &previous) : std::nullopt;
+  Objection why = is_first ? begin_save(head_of(team, 0), folder, &open, &previous) : std::nullopt;
   const std::uint64_t save = of_first(team, is_first ? new_number() : 0);
   if (!all_agree(team, why)) return 1;
 
@@ -162,7 +204,8 @@ int save_memory(Team& team, const std::string& folder) {
     if (is_first) remove_other_saves(folder, previous.save);
     return 1;
   }
-  if (is_first) why = write_commit(folder, lock, head);
+  if (is_first) why = find_files(team, folder, save);
+  if (is_first && !why) why = write_commit(folder, open.folder, head);
   if (!all_agree(team, why)) return 1;  // either commit may be on disk, so the files of both stay
   if (is_first) remove_other_saves(folder, save);
   debug_end(team, memory, start);
@@ -172,11 +215,11 @@ int save_memory(Team& team, const std::string& folder) {
 int restore_memory(Team& team, const std::string& folder) {
   const Clock::time_point start = Clock::now();
   begin(team);
-  UniqueFd lock;
+  OpenFolder open;
   SaveHead commit;
-  Objection why = team.me == 0 ? begin_restore(team, folder, &lock, &commit) : std::nullopt;
+  Objection why = team.me == 0 ? begin_restore(team, folder, &open, &commit) : std::nullopt;
   const std::uint64_t save = of_first(team, commit.save);
-  if (!all_agree(team, why)) return 1;
+  if (!all_agree(team, why)) return save == 0 ? SHMEMX_NO_SAVE : 1;
 
   MemoryToSave memory;
   SummedFile file;

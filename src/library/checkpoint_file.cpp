@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -76,7 +77,8 @@ Objection read_head(SummedFile& file, const std::string& path, SaveHead* head) {
     return fmt::format("{} has format {}, and this library has format {}; {}", path, head->version,
                        SaveHead::kVersion, kOtherFolder);
   if (!file.read(&head->sum, sizeof head->sum)) return unreadable(path, file);
-  if (head->sum != sum) return torn(path, "the sum of its head is wrong");
+  if (head->sum != sum || head->program[sizeof head->program - 1] != 0)
+    return torn(path, "the sum of its head is wrong");
   return std::nullopt;
 }
 
@@ -127,7 +129,8 @@ std::uint64_t MemoryToSave::bytes() const {
 // ---- SummedFile
 
 bool SummedFile::create(const std::string& path) {
-  file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  constexpr int kNew = O_CREAT | O_EXCL | O_NOFOLLOW;  // in a folder that others may write to
+  file_ = UniqueFd(::open(path.c_str(), O_WRONLY | kNew | O_CLOEXEC, 0600));
   return file_.is_open();
 }
 
@@ -228,7 +231,7 @@ Objection check_save(SummedFile& file, const std::string& path, const SaveHead& 
   if (Objection why = difference(head, wanted, path)) return why;
   std::uint64_t bytes =
       sizeof head + head.n_ranges * sizeof(SavedRange) + head.data_bytes + sizeof head.sum;
-  if (file.size() != bytes)
+  if (file.size() != bytes || head.n_ranges > bytes / sizeof(SavedRange))
     return torn(path, fmt::format("it has {} bytes instead of {}", file.size(), bytes));
   std::vector<SavedRange> ranges(head.n_ranges);
   if (!file.read(ranges.data(), ranges.size() * sizeof(SavedRange))) return unreadable(path, file);
@@ -243,7 +246,14 @@ Objection check_save(SummedFile& file, const std::string& path, const SaveHead& 
   const std::uint64_t sum = file.sum();
   if (!file.read(&bytes, sizeof bytes)) return unreadable(path, file);
   if (bytes != sum) return torn(path, "the sum of its bytes is wrong");
-  if (ranges == memory.ranges) return std::nullopt;
+  if (ranges == memory.ranges) {
+    // Compilers may give the marked variables other places, without another size in all.
+    if (head.build == wanted.build || ranges[0].bytes == 0) return std::nullopt;
+    return fmt::format(
+        "{} was saved by another build of the program, whose SHMEMX_SAVED variables may lie "
+        "elsewhere; restore with the same build",
+        path);
+  }
   std::size_t at = 0;
   while (at < std::min(ranges.size(), memory.ranges.size()) && ranges[at] == memory.ranges[at])
     ++at;
@@ -283,6 +293,7 @@ Objection read_commit(const std::string& folder, SaveHead* commit) {
 Objection write_commit(const std::string& folder, const UniqueFd& open_folder, SaveHead commit) {
   const std::string path = folder + "/commit", beside = path + ".new";
   SummedFile file;
+  unlink(beside.c_str());  // left by a process that was killed
   // The names of the PEs' files are on disk before the commit is.
   if (fsync(open_folder.get()) == 0 && file.create(beside) && write_head(file, commit) &&
       file.sync() && std::rename(beside.c_str(), path.c_str()) == 0 &&

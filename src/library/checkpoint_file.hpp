@@ -33,8 +33,9 @@ struct SaveHead {
   std::uint64_t save = 0;  // the save's number, which no other save has
   std::uint64_t n_pes = 0, pe = 0;
   std::uint64_t n_ranges = 0, data_bytes = 0;
-  char program[56] = {};  // the name of the program's file
-  std::uint64_t sum = 0;  // of all before
+  std::uint64_t build = 0;  // of the program: StaticData::fingerprint
+  char program[56] = {};    // the name of the program's file
+  std::uint64_t sum = 0;    // of all before
 };
 
 // A range of symmetric memory, as the file names it.

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -119,7 +120,10 @@ std::optional<std::span<std::byte>> find_saved_variables() {
     return pread(file.get(), to, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
   };
   ElfW(Ehdr) head;
-  if (!read(&head, 1, 0)) return std::nullopt;
+  // Without section headers, or under a program loader, this file does not tell.
+  if (!read(&head, 1, 0) || head.e_shnum == 0 ||
+      load_address() + head.e_entry != getauxval(AT_ENTRY))
+    return std::nullopt;
   std::vector<ElfW(Shdr)> sections(head.e_shnum);
   if (!read(sections.data(), sections.size(), head.e_shoff)) return std::nullopt;
   if (head.e_shstrndx >= sections.size()) return std::span<std::byte>{};

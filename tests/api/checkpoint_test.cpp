@@ -172,7 +172,8 @@ TEST(Checkpoint, BringsBackEveryBit) {
     EXPECT_EQ(shmemx_heap_restore(SHMEM_TEAM_WORLD, folder.name()), 0);
     memory.expect(round);
     shmem_barrier_all();
-    EXPECT_EQ(folder.files().size(), static_cast<size_t>(n_pes()) + 1);  // and the commit
+    EXPECT_EQ(folder.files().size(),
+              static_cast<size_t>(n_pes()) + 2);  // and the commit and the lock
     shmem_barrier_all();
   }
 }
@@ -331,6 +332,19 @@ TEST_F(CheckpointRefused, IfThereIsNoCommit) {
   refuse("commit");
   if (my_pe() == 0) fs::remove_all(folder.name());
   refuse("cannot open the folder");
+  shmem_barrier_all();
+  EXPECT_EQ(shmemx_heap_restore(SHMEM_TEAM_WORLD, folder.name()), SHMEMX_NO_SAVE);
+}
+
+TEST_F(CheckpointRefused, AsASaveIfAnotherTeamsSaveIsThere) {
+  if (n_pes() == 1) GTEST_SKIP() << "there is no smaller team";
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  EXPECT_EQ(split(SHMEM_TEAM_WORLD, 0, 1, n_pes() - 1, &team), 0);
+  expect_refused("by " + std::to_string(n_pes()) + " PEs; remove it", [&] {
+    return team == SHMEM_TEAM_INVALID ? 1 : shmemx_heap_save(team, folder.name());
+  });
+  shmem_team_destroy(team);
+  expect_restored();
 }
 
 TEST_F(CheckpointRefused, IfTheTeamHasAnotherSize) {
@@ -372,7 +386,7 @@ TEST_F(CheckpointRefused, AsASaveIfAFileGetsTooLarge) {
     if (my_pe() == n_pes() - 1) setrlimit(RLIMIT_FSIZE, &small);
     refuse_save("ulimit -f");
     setrlimit(RLIMIT_FSIZE, &before);
-    EXPECT_EQ(folder.files().size(), static_cast<size_t>(n_pes()) + 1);
+    EXPECT_EQ(folder.files().size(), static_cast<size_t>(n_pes()) + 2);
   }
   expect_restored();
 }
@@ -389,12 +403,12 @@ TEST_F(CheckpointRefused, AsASaveIfTheFolderCannotBeMade) {
 }
 
 TEST_F(CheckpointRefused, WhileAnotherTeamSaves) {
-  const int lock = open(folder.name(), O_RDONLY | O_DIRECTORY);
+  const int lock = open((std::string(folder.name()) + "/lock").c_str(), O_RDONLY);
   if (my_pe() == 0) {
     EXPECT_EQ(flock(lock, LOCK_EX), 0);
   }
-  refuse_save("another team saves");
-  refuse("another team saves");
+  refuse_save("another team uses");
+  refuse("another team uses");
   close(lock);
   shmem_barrier_all();
   expect_restored();

@@ -46,7 +46,9 @@ int main(int argc, char** argv) {
   not_saved = 6;
   int status = 0;
   if (saves) {
-    if (shmemx_heap_restore(SHMEM_TEAM_WORLD, argv[2]) != 0) step = 0;
+    const int failed = shmemx_heap_restore(SHMEM_TEAM_WORLD, argv[2]);
+    if (failed && failed != SHMEMX_NO_SAVE) printf("PE %d cannot go on\n", shmem_my_pe());
+    if (failed) step = 0;
     for (const uint64_t last = step + strtoul(argv[3], NULL, 10); step < last;) {
       ++step;
       fill(block, n);

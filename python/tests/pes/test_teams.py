@@ -239,7 +239,8 @@ def test_checkpoint(make, me, n):
     assert (array.local == np.arange(1000) + me).all()
     meshmem.barrier_all()
     more = make(1, float)
-    assert team.restore(folder) is False
+    with pytest.raises(RuntimeError, match="nothing was restored"):
+        team.restore(folder)
     meshmem.barrier_all()
     if me == 0:
         shutil.rmtree(folder)
