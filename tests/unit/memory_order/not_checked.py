@@ -67,6 +67,6 @@ ORDERS = {
     "src/gpu/host_stores.cpp": 3,
     # The lock of the cells or of the tables is held, or only the thread itself stores there.
     "src/tools/races/board.hpp": 4,
-    "src/tools/races/noted.cpp": 14,
+    "src/tools/races/noted.cpp": 17,
     "src/tools/races/noted.hpp": 5,
 }
