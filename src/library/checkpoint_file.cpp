@@ -290,7 +290,8 @@ Objection read_commit(const std::string& folder, SaveHead* commit) {
   return fmt::format("cannot open {}: {}; {}", path, errno_text(), kOtherFolder);
 }
 
-Objection write_commit(const std::string& folder, const UniqueFd& open_folder, SaveHead commit) {
+Objection write_commit(const std::string& folder, const UniqueFd& open_folder,
+                       const SaveHead& commit) {
   const std::string path = folder + "/commit", beside = path + ".new";
   SummedFile file;
   unlink(beside.c_str());  // left by a process that was killed

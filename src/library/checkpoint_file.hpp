@@ -86,7 +86,8 @@ bool load_save(SummedFile& file, const MemoryToSave& memory, const char* routine
 
 // The commit. No commit is no objection: then the head's save is 0.
 Objection read_commit(const std::string& folder, SaveHead* commit);
-Objection write_commit(const std::string& folder, const UniqueFd& open_folder, SaveHead commit);
+Objection write_commit(const std::string& folder, const UniqueFd& open_folder,
+                       const SaveHead& commit);
 
 std::string path_of_save(const std::string& folder, std::uint64_t save, int pe);
 // Removes the files of all saves but one.
