@@ -152,7 +152,7 @@ TEST(Stage, ALaunchReportsItsOwnErrorAlone) {
   const hipError_t earlier = hipSetDevice(-1);
   ASSERT_NE(earlier, hipSuccess);
   EXPECT_EQ(wrong_in(stage, pass_down, 2), 0u);
-#if !defined(MESHMEM_TARGET_IS_HIP)  // there, a call that succeeds clears the error
+#if defined(MESHMEM_TARGET_IS_CPU)  // calls of GPUs' runtimes and queries of events may clear it
   EXPECT_EQ(hipGetLastError(), earlier);
 #endif
 }
