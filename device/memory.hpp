@@ -30,7 +30,7 @@
 //   pause                         between two polls
 //   pause_for, has_waited         pause with find(), which returns the address that the caller
 //                                 waits for; has_waited is called after the last poll. The cpu
-//                                 target shows such waits, and checks on GPUs limit them
+//                                 target shows such waits; checks on GPUs limit those of routines
 //   host_reaches                  whether the host can use the address too: false for shared memory
 //                                 and the stack
 //   load_plain, store_plain       one ordinary access to memory whose declared type only the user

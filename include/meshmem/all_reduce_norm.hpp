@@ -156,9 +156,9 @@ class AllReduceNorm {
     if (!status()) return status();
     if (const Status wrong = check(rows, type); !wrong || rows.rows == 0) return wrong;
     const auto n = static_cast<std::size_t>(stage_.view().n);
-    const std::size_t row_bytes = 2 * rows.hidden, room = stage_.view().bytes / row_bytes;
-    // Two shots send fewer bytes, but take another hop, in which a GPU could send 512 KiB.
-    const bool two_shot = n > 2 && rows.rows * row_bytes / n * (n - 1) * (n - 2) > 512 << 10;
+    const std::size_t row = 2 * rows.hidden, room = stage_.view().bytes / row;
+    // Two shots send fewer bytes if n > 2, but take another hop: time for 512 KiB on a GPU.
+    const bool two_shot = room >= 2 * n && rows.rows * row / n * (n - 1) * (n - 2) > 512 << 10;
     const std::size_t most = two_shot ? room / (2 * n) * n : room / n;
     if (most == 0) return Status::error("AllReduceNorm: the stage has no place for a row");
     const auto kernel = type == DataType::f16 ? norm::all_reduce_norm<meshmem_half>

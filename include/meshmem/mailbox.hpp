@@ -93,19 +93,19 @@ class Mailbox {
           [&] { return static_cast<std::int64_t>(device::load_relaxed(there) - epoch_) >= 0; },
           [&] { return there; });
     });
+    __syncthreads();  // all threads of the block have read its epoch, and none still waits
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");  // brings the next kernel to the GPU
 #endif
-    __syncthreads();  // all threads of the block have read its epoch
     if (device::thread_in_block() == 0) device::store_relaxed(&stage_.epochs[blockIdx.x], epoch_);
   }
 
-  // The 16 bytes without a blank word. Elements of 2 or 4 bytes that are NaNs there stay NaNs.
+  // The value without a blank word: the lowest bit of such a word becomes 0, so NaNs of 2 to 8
+  // bytes stay NaNs. Of 16 bytes it fills the two words of 8. If these are taken in smaller pieces,
+  // fill each piece.
   template <typename T>
   MESHMEM_DEVICE_MEMBER static T filled(T value) {
-    auto words = device::bit_cast<device::Bits128>(value);
-    for (std::uint64_t& word : words.word) word -= word == ~std::uint64_t{0};
-    return device::bit_cast<T>(words);
+    return device::bit_cast<T>(filled_word(device::bit_cast<Word<T>>(value)));
   }
 
  private:
@@ -136,6 +136,13 @@ class Mailbox {
       return is_blank(word.word[0]) || is_blank(word.word[1]);
     else
       return word == static_cast<W>(-1);
+  }
+  template <typename W>
+  MESHMEM_DEVICE_MEMBER static W filled_word(W word) {
+    if constexpr (sizeof word == 16)
+      return {{filled_word(word.word[0]), filled_word(word.word[1])}};
+    else
+      return static_cast<W>(word - is_blank(word));
   }
   template <typename W>
   MESHMEM_DEVICE_MEMBER static W load(const W* from) {

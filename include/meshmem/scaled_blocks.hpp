@@ -30,6 +30,7 @@ struct ScaledBlock {
     for (int i = 0; i < kElems; ++i)
       most = larger(most, device::bit_cast<int>(values[i]) & 0x7fffffff);
     for (int other = 1; other < kThreads; other *= 2) most = larger(most, __shfl_xor(most, other));
+    most -= most == 0x7f7fffff;  // 127 times the scale of the largest float would be an infinity
     const bool is_finite = most < 0x7f800000;
     const auto magnitude = device::bit_cast<float>(most);
     const float factor = Code::kMost / magnitude;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The host's side of mailbox.hpp: owns the memory that kernels of a team's PEs store to.
-// Invariant: outside kernels, all words of a stage are blank.
+// Invariant: outside kernels, all words of a stage are blank, but those that a peer's next kernel
+// has stored.
 #ifndef MESHMEM_MESHMEM_STAGE_HPP
 #define MESHMEM_MESHMEM_STAGE_HPP
 
@@ -82,6 +83,7 @@ class Stage {
     if (failed == hipSuccess) failed = hipMemcpy(there, &mine, sizeof mine, hipMemcpyHostToDevice);
     if (failed == hipSuccess) failed = hipDeviceSynchronize();
     if (failed != hipSuccess) status_ = Status::error("Stage: %s", hipGetErrorString(failed));
+    agree(team);
     shmem_barrier_all();  // no PE stores before all words are blank
   }
   ~Stage() {
@@ -100,29 +102,32 @@ class Stage {
   Status launch(void (*kernel)(StageView, Parameters...), std::size_t threads,
                 shmemx_stream_t stream, std::decay_t<Parameters>... arguments) {
     if (!status_) return status_;
-    const dim3 block(static_cast<unsigned>(threads));
-#if defined(MESHMEM_TARGET_IS_CUDA) && CUDART_VERSION >= 12030
+    const dim3 grid(kBlocks), block(static_cast<unsigned>(threads));
+    const auto on = static_cast<hipStream_t>(stream);
     void* addresses[] = {&view_, &arguments...};
+#if defined(MESHMEM_TARGET_IS_CPU)
+    const hipError_t failed = hipLaunchKernel(kernel, grid, block, addresses, 0, on);
+#else
     const auto* const known = reinterpret_cast<const void*>(kernel);
+#if defined(MESHMEM_TARGET_IS_CUDA) && CUDART_VERSION >= 12030
     cudaFuncAttributes attributes{};
     if (known != known_ && cudaFuncGetAttributes(&attributes, known) == cudaSuccess) {
       known_ = known;
-      waits_itself_ = attributes.ptxVersion >= 90;
+      waits_itself_ = attributes.ptxVersion >= 90 && driver_version() >= 12030;
     }
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(kBlocks);
+    config.gridDim = grid;
     config.blockDim = block;
-    config.stream = static_cast<hipStream_t>(stream);
+    config.stream = on;
     config.attrs = &early;
     config.numAttrs = waits_itself_ ? 1 : 0;
     const hipError_t failed = hip_on_cuda::to_hip(cudaLaunchKernelExC(&config, known, addresses));
 #else
-    hipLaunchKernelGGL(kernel, dim3(kBlocks), block, 0, static_cast<hipStream_t>(stream), view_,
-                       arguments...);
-    const hipError_t failed = hipGetLastError();
+    const hipError_t failed = hipLaunchKernel(known, grid, block, addresses, 0, on);
+#endif
 #endif
     if (failed != hipSuccess) return Status::error("launch: %s", hipGetErrorString(failed));
     shmemx_stream_mark(&mark_, stream);
@@ -147,6 +152,32 @@ class Stage {
     }
     return Status();
   }
+
+  // A PE may reach others that do not reach each other, so one failure is a failure of all.
+  void agree(shmem_team_t team) {
+    auto* const ok = static_cast<int*>(shmem_malloc(2 * sizeof(int)));  // of this PE, of all
+    if (!ok) {
+      status_ = Status::error("Stage: no symmetric memory");
+      return;
+    }
+    ok[0] = status_.ok();
+    if (team != SHMEM_TEAM_INVALID) {
+      shmem_int_min_reduce(team, &ok[1], &ok[0], 1);
+      if (status_.ok() && !ok[1]) status_ = Status::error("Stage: another PE of the team failed");
+    }
+    shmem_free(ok);
+  }
+
+#if defined(MESHMEM_TARGET_IS_CUDA)
+  // Older drivers than 12.3 cannot capture a launch that starts early.
+  static int driver_version() {
+    static const int version = [] {
+      int found = 0;
+      return hipDriverGetVersion(&found) == hipSuccess ? found : 0;
+    }();
+    return version;
+  }
+#endif
 
   StageView view_ = {};
   [[maybe_unused]] const void* known_ = nullptr;  // the newest kernel

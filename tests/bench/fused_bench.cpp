@@ -93,7 +93,9 @@ void run(std::size_t most, std::size_t hidden) {
   for (char** memory : {&x, &residual, &weight}) {
     *memory = static_cast<char*>(meshmem::SymmetricMemory::allocate(most));
     if (!*memory || !y) {
-      std::fprintf(stderr, "fused_bench: set MESHMEM_DEVICE_HEAP_SIZE to 5 times --max-bytes\n");
+      std::fprintf(stderr,
+                   "fused_bench: set MESHMEM_DEVICE_HEAP_SIZE to 4 times --max-bytes, and "
+                   "168 MiB\n");
       shmem_global_exit(1);
     }
     CHECK(hipMemset(*memory, 0, most));

@@ -150,6 +150,13 @@ TEST(AllReduceNorm, TwoShotsAndSeveralKernels) {
   check<meshmem_half>(piecewise, world_view(), 2, rows, hidden, stream);
 }
 
+// Two shots would need a stage of twice that.
+TEST(AllReduceNorm, OneShotWhereTheStageHasNoPlaceForTwo) {
+  const size_t hidden = 16384, rows = 28;
+  AllReduceNorm layer(SHMEM_TEAM_WORLD, static_cast<size_t>(n_pes()) * 2 * hidden);
+  check<meshmem_bfloat16>(layer, world_view(), 3, rows, hidden, OwnStream());
+}
+
 // The same row in two batches, one of one shot and one of two.
 TEST(AllReduceNorm, ARowHasTheSameBitsInEveryBatch) {
   const size_t hidden = 2048, most = 200;

@@ -5,6 +5,7 @@
 // addresses are odd; calls are in place, on teams, in a graph. Also errors.
 // Invariant: PEs compare bit by bit what all of them get.
 #include <cmath>
+#include <limits>
 #include <meshmem/quantized.hpp>
 #include <string>
 
@@ -355,6 +356,28 @@ TEST(Quantized, ABlockWithNoNumberIsNansOnly) {
     check_no_numbers<float>(wire);
     check_no_numbers<meshmem_half>(wire);
     check_no_numbers<meshmem_bfloat16>(wire);
+  }
+}
+
+// A scale that is rounded up must not make the largest float an infinity.
+TEST(Quantized, TheLargestFloatsStayFinite) {
+  Quantized quantized(SHMEM_TEAM_WORLD, 64 << 10);
+  const OwnStream stream;
+  const size_t n = 2 * 128;
+  const float most = std::numeric_limits<float>::max();
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = i % 3 == 0 ? most : i % 3 == 1 ? -most : most / 5;
+  Buffer<float> send(n, 0), recv(n * static_cast<size_t>(n_pes()), 0);
+  send.set(values);
+  for (const Wire wire : kWires) {
+    expect_ok(quantized.all_gather(send, recv, n, {DataType::f32, wire}, stream));
+    stream.synchronize();
+    const std::vector<float> found = recv.get();
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double value = double{values[i % n]};
+      ASSERT_LE(std::fabs(double{found[i]} - value), change(wire, value, double{most}))
+          << "element " << i << ", wire " << static_cast<int>(wire);
+    }
   }
 }
 

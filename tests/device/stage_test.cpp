@@ -14,8 +14,10 @@ namespace {
 
 using device::Bits128;
 
-__device__ void spend_time(int rounds) {
-  for (int i = 0; i < rounds; ++i) device::pause();
+// In ticks of the device's clock, which are nanoseconds on cpu.
+__device__ void spend_time(long long ticks) {
+  const long long start = clock64();
+  while (clock64() - start < ticks) device::pause();
 }
 
 // Each PE sends its number and the round to all others, in 1, 2, 4, 8 and 16 bytes; those of 16 in
@@ -25,7 +27,7 @@ __device__ void exchange(const Mailbox& mail, const StageView& stage, std::size_
                          unsigned* wrong) {
   for (int i = 1; i < stage.n; ++i)
     mail.send((stage.me + i) % stage.n, at + static_cast<std::size_t>(stage.me) * sizeof(T),
-              static_cast<T>(stage.me * 16 + round % 8));
+              Mailbox::filled(static_cast<T>(stage.me * 16 + round % 8)));
   for (int pe = 0; pe < stage.n; ++pe) {
     if (pe == stage.me) continue;
     const T found = mail.take<T>(at + static_cast<std::size_t>(pe) * sizeof(T));
@@ -46,7 +48,7 @@ __global__ void exchange_all(const StageView stage, int round, unsigned* wrong) 
     for (int half = 0; half < 2; ++half) {
       for (int i = 1; i < stage.n; ++i)
         mail.send((stage.me + i) % stage.n, at + 4 * row + mine + half * 8u, number + half);
-      if (half == 0) spend_time(100);
+      if (half == 0) spend_time(10000);
     }
     for (int pe = 0; pe < stage.n; ++pe) {
       if (pe == stage.me) continue;
@@ -64,9 +66,45 @@ __global__ void pass_down(const StageView stage, int round, unsigned* wrong) {
     for (int pe = 1; stage.me == 0 && pe < stage.n; ++pe)
       mail.send(pe, 0, static_cast<std::uint32_t>(round));
     if (stage.me > 0) {
-      spend_time(200 * stage.me);
+      spend_time(20000 * stage.me);
       if (mail.take<std::uint32_t>(0) != static_cast<std::uint32_t>(round)) atomicAdd(wrong, 1u);
     }
+  }
+  mail.leave();
+}
+
+// Each PE sends a value of all bits to all others.
+template <typename T>
+__device__ void exchange_ones(const Mailbox& mail, const StageView& stage, std::size_t at,
+                              unsigned* wrong) {
+  using Word = device::Bits<sizeof(T)>;
+  T ones;
+  memset(static_cast<void*>(&ones), 0xff, sizeof ones);
+  for (int i = 1; i < stage.n; ++i)
+    mail.send((stage.me + i) % stage.n, at + static_cast<std::size_t>(stage.me) * sizeof(T),
+              Mailbox::filled(ones));
+  for (int pe = 0; pe < stage.n; ++pe) {
+    if (pe == stage.me) continue;
+    const T found = mail.take<T>(at + static_cast<std::size_t>(pe) * sizeof(T));
+    const auto word = device::bit_cast<Word>(found);
+    if constexpr (sizeof(T) == 16) {
+      for (const std::uint64_t half : word.word)
+        if (half != ~std::uint64_t{1}) atomicAdd(wrong, 1u);
+    } else {
+      if (word != static_cast<Word>(-2)) atomicAdd(wrong, 1u);
+      if (std::is_floating_point_v<T> && found == found) atomicAdd(wrong, 1u);
+    }
+  }
+}
+__global__ void exchange_all_ones(const StageView stage, int, unsigned* wrong) {
+  const Mailbox mail(stage);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    const std::size_t row = static_cast<std::size_t>(stage.n) * sizeof(Bits128);
+    exchange_ones<float>(mail, stage, 0, wrong);
+    exchange_ones<double>(mail, stage, row, wrong);
+    exchange_ones<Bits128>(mail, stage, 2 * row, wrong);
+    exchange_ones<std::uint8_t>(mail, stage, 3 * row, wrong);
+    exchange_ones<std::int16_t>(mail, stage, 4 * row, wrong);
   }
   mail.leave();
 }
@@ -104,6 +142,21 @@ TEST(Stage, TakesTurnsWithAnother) {
   }
 }
 
+TEST(Stage, ValuesOfAllBitsArriveFilled) {
+  Stage stage(SHMEM_TEAM_WORLD, 5 * static_cast<std::size_t>(n_pes()) * sizeof(Bits128));
+  EXPECT_EQ(wrong_in(stage, exchange_all_ones, 4), 0u);
+}
+
+TEST(Stage, ALaunchReportsItsOwnErrorAlone) {
+  Stage stage(SHMEM_TEAM_WORLD, 256);
+  const hipError_t earlier = hipSetDevice(-1);
+  ASSERT_NE(earlier, hipSuccess);
+  EXPECT_EQ(wrong_in(stage, pass_down, 2), 0u);
+#if defined(MESHMEM_TARGET_IS_CPU)  // calls of GPUs' runtimes and queries of events may clear it
+  EXPECT_EQ(hipGetLastError(), earlier);
+#endif
+}
+
 TEST(Stage, SaysWhyItCannotBeMade) {
   Stage too_large(SHMEM_TEAM_WORLD, size_t{1} << 50), endless(SHMEM_TEAM_WORLD, SIZE_MAX);
   EXPECT_NE(std::string(too_large.status().text()).find("bytes of symmetric device memory"),
@@ -112,6 +165,24 @@ TEST(Stage, SaysWhyItCannotBeMade) {
   Stage outside(SHMEM_TEAM_INVALID, 256);
   EXPECT_STREQ(outside.status().text(), "Stage: this PE is not in the team");
 }
+
+#if defined(MESHMEM_TARGET_IS_CPU)
+// PE 0 captures a stream, so its calls that wait for the device fail.
+TEST(Stage, AllPesOfTheTeamFailIfOneDoes) {
+  const OwnStream stream;
+  if (my_pe() == 0)
+    must(hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal), "hipStreamBeginCapture");
+  Stage stage(SHMEM_TEAM_WORLD, 256);
+  hipGraph_t graph = nullptr;
+  const std::string text = stage.status().text();
+  if (my_pe() == 0) {
+    EXPECT_NE(hipStreamEndCapture(stream, &graph), hipSuccess);
+    EXPECT_EQ(text, std::string("Stage: ") + hipGetErrorString(hipErrorStreamCaptureUnsupported));
+  } else {
+    EXPECT_EQ(text, "Stage: another PE of the team failed");
+  }
+}
+#endif
 
 TEST(Stage, RefusesPesThatKernelsDoNotReach) {
   Stage stage(SHMEM_TEAM_WORLD, 256);
