@@ -67,6 +67,7 @@ def rendezvous_of_job(timeout: datetime.timedelta = dist.default_pg_timeout,
     """The store of a job that a launcher of meshmem's has started. PE 0 has it."""
     if not meshmem.is_initialized():
         meshmem.init()
+    require_first_job()  # on all PEs, before one of them makes the store
     world, me, n = meshmem.TEAM_WORLD, meshmem.my_pe(), meshmem.n_pes()
     is_one_machine = meshmem.TEAM_SHARED.n_pes() == n
     host = "localhost" if is_one_machine else socket.gethostname()
