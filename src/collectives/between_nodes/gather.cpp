@@ -155,7 +155,8 @@ void collect(Team& team, const Collective& call) {
   }
   const Layout layout(sizes);
   check_room(team.routine(), "dest", call.dest, layout.total());
-  gather_blocks(team, layout, call.dest, call.source, on_host);
+  const void* const source = bytes > 0 ? call.source : call.dest;  // not NULL
+  gather_blocks(team, layout, call.dest, source, on_host);
 }
 
 }  // namespace meshmem::between_nodes
