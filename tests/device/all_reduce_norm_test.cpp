@@ -10,6 +10,7 @@
 #include "../api/team_views.hpp"
 #include "drawn_values.hpp"
 #include "own_stream.hpp"
+#include "same_bits.hpp"
 
 namespace meshmem {
 namespace {
@@ -85,26 +86,6 @@ void expect_result(const TeamView& view, int round, size_t rows, size_t hidden,
           << "y of row " << row << ", element " << i - row * hidden;
     }
   }
-}
-
-// Bits of all elements, so that PEs can compare.
-template <typename E>
-std::uint64_t digest(const std::vector<E>& values) {
-  std::uint64_t all = 0;
-  for (const E& value : values) {
-    std::uint16_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    all = mixed(all + bits + 1);
-  }
-  return all;
-}
-void expect_same_on_all(const TeamView& view, std::uint64_t mine) {
-  static std::uint64_t sent, least, most;
-  sent = mine;
-  shmem_team_sync(view.team);
-  shmem_uint64_min_reduce(view.team, &least, &sent, 1);
-  shmem_uint64_max_reduce(view.team, &most, &sent, 1);
-  EXPECT_EQ(least, most) << "PEs have different bits";
 }
 
 template <typename E>

@@ -12,6 +12,7 @@
 #include "../api/team_views.hpp"
 #include "drawn_values.hpp"
 #include "own_stream.hpp"
+#include "same_bits.hpp"
 
 namespace meshmem {
 namespace {
@@ -128,25 +129,6 @@ std::vector<std::vector<double>> slices(const TeamView& view, int kind, size_t f
   std::vector<std::vector<double>> all;
   for (size_t pe = 0; pe < view.size(); ++pe) all.push_back(slice<E>(view, pe, kind, first, n));
   return all;
-}
-
-template <typename E>
-std::uint64_t digest(const E* values, size_t n) {
-  std::uint64_t all = 0;
-  for (size_t i = 0; i < n; ++i) {
-    device::Bits<sizeof(E)> bits;
-    std::memcpy(&bits, &values[i], sizeof bits);
-    all = mixed(all + bits + 1);
-  }
-  return all;
-}
-void expect_same_on_all(const TeamView& view, std::uint64_t mine) {
-  static std::uint64_t sent, least, most;
-  sent = mine;
-  shmem_team_sync(view.team);
-  shmem_uint64_min_reduce(view.team, &least, &sent, 1);
-  shmem_uint64_max_reduce(view.team, &most, &sent, 1);
-  EXPECT_EQ(least, most) << "PEs have different bits";
 }
 
 // Plain memory of the device, of which the elements from `offset` on are used.
