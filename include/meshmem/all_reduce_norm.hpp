@@ -71,7 +71,7 @@ struct Block {
 
   MESHMEM_DEVICE_MEMBER void run() {
     for_rows([&](std::size_t row, int owner) {
-      U mine[kUnits];
+      U mine[kUnits] = {};
       for_units([&](std::size_t u, int k) { mine[k] = load(rows.x, row, u); });
       for (int i = 1; i < n; ++i)
         if (const int pe = (me + i) % n; !two_shot || pe == owner)
@@ -80,7 +80,7 @@ struct Block {
     for_rows([&](std::size_t row, int owner) { owner == me ? add_up(row) : void(); });
     for_rows([&](std::size_t row, int owner) {
       if (owner == me) return;
-      U sum[kUnits];
+      U sum[kUnits] = {};
       for_units([&](std::size_t u, int k) { sum[k] = mail.take<U>(sum_slot(row, u)); });
       normalize(row, sum);
     });
@@ -88,7 +88,7 @@ struct Block {
   }
 
   MESHMEM_DEVICE_MEMBER void add_up(std::size_t row) {
-    U sum[kUnits];
+    U sum[kUnits] = {};
     for_units([&](std::size_t u, int k) { sum[k] = load(rows.residual, row, u); });
     for_units([&](std::size_t u, int k) {
       const U mine = load(rows.x, row, u);
@@ -114,7 +114,7 @@ struct Block {
 
   MESHMEM_DEVICE_MEMBER void normalize(std::size_t row, const U (&sum)[kUnits]) {
     float squares = 0;
-    U weight[kUnits];
+    U weight[kUnits] = {};
     for_units([&](std::size_t u, int k) {
       weight[k] = U::load(rows.weight, u);
       sum[k].store(rows.new_residual, (first + row) * units + u);
