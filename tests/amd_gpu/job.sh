@@ -37,6 +37,7 @@ case $gpu in
       command -v $program >/dev/null || skip "$program is not installed"
     done
     options+=(-G Ninja -DMESHMEM_TARGET=hip -DMESHMEM_HIP_ARCHITECTURES=gfx942 -DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON
+      -DMESHMEM_PRECOMPILE_HEADERS=ON
       -DMESHMEM_HIPCC="${MESHMEM_TEST_HIPCC:-$here/newer_hipcc}" -DCMAKE_BUILD_TYPE=Release
       -DCMAKE_PROJECT_meshmem_INCLUDE="$here/../compile/plain_host.cmake")
     ;;

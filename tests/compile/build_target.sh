@@ -28,7 +28,8 @@ command -v "${compiler[$target]}" >/dev/null || {
   exit 77
 }
 
-options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_WERROR=ON -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF
+options=(-DMESHMEM_UCX=OFF -DMESHMEM_COMPILE_FOLDERS=ON -DMESHMEM_PRECOMPILE_HEADERS=ON -DMESHMEM_WERROR=ON
+  -DMESHMEM_BUILD_TESTS=OFF -DMESHMEM_BUILD_EXAMPLES=OFF
   -DCMAKE_PROJECT_meshmem_INCLUDE="$source/tests/compile/plain_host.cmake")
 # Of NVIDIA's kernels nothing is read or run here. ptxas takes minutes to optimize the reductions of all types, so that
 # is done for one of them (probe_reductions.cpp) and for all else, as one source.
