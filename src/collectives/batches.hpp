@@ -44,6 +44,23 @@ void in_batches(Team& team, const Collective& call, std::size_t most, const Chan
   }
 }
 
+// Calls combine(combined, terms, result), which puts `results` elements made of the `count` elements
+// at `terms` into `result`. Elements with a carrier are wide there, and rounded once at the end.
+// data may be result; then terms is result, and `count` is `results`.
+template <typename CombineAll>
+void combine_wide(const Reduction& op, std::byte* data, std::size_t count, std::byte* result,
+                  std::size_t results, const CombineAll& combine) {
+  if (!op.carrier) return combine(op, data, result);
+  const Reduction combined = as_combined(op);
+  const bool in_place = data == result;
+  const Room terms = make_room(count * combined.elem_bytes);
+  const Room total = make_room(in_place ? 0 : results * combined.elem_bytes);
+  std::byte* const wide = in_place ? terms.get() : total.get();
+  op.carrier->widen(terms.get(), data, count);
+  combine(combined, terms.get(), wide);
+  op.carrier->narrow(result, wide, results);
+}
+
 // A reduce-scatter: calls combine(all, mine, elems), where `all` has `elems` <= `most` elements of
 // the block for each PE, and `mine` becomes the finished result for this one.
 template <typename Combine>

@@ -52,15 +52,6 @@ void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, 
 }
 
 // total = data for the first term, total op data for the others.
-void add_term(const Reduction& op, std::byte* total, const std::byte* data, std::size_t count,
-              bool is_first) {
-  if (is_first) {
-    std::memcpy(total, data, count * op.elem_bytes);
-  } else {
-    op.combine(total, total, data, count);
-  }
-}
-
 // The terms of a reduction, combined one after the other. Elements with a carrier are widened
 // before, and rounded once.
 class Total {
@@ -74,11 +65,16 @@ class Total {
 
   void add(const std::byte* data) {
     if (carrier_) carrier_->widen(wide_.get(), data, count_);
-    add_term(combined_, total_.get(), carrier_ ? wide_.get() : data, count_, is_empty_);
-    is_empty_ = false;
+    const std::byte* const term = carrier_ ? wide_.get() : data;
+    if (std::exchange(is_empty_, false)) {
+      std::memcpy(total_.get(), term, bytes());
+    } else {
+      combined_.combine(total_.get(), total_.get(), term, count_);
+    }
   }
-  // Puts the result of all n PEs there.
+  // Puts the result of n PEs there: zeros if no term was added.
   void finish(std::byte* result, int n) {
+    if (is_empty_) std::memset(total_.get(), 0, bytes());
     meshmem::finish(combined_, total_.get(), count_, n);
     if (carrier_) return carrier_->narrow(result, total_.get(), count_);
     std::memcpy(result, total_.get(), bytes());
@@ -178,11 +174,11 @@ void scan(Team& team, const Collective& call) {
   const Reduction& op = *call.op;
   const int terms = team.me + (call.kind == CollectiveKind::inscan ? 1 : 0);
   in_batches(team, call, kStageBytes / op.elem_bytes, [&](std::byte* batch, std::size_t n) {
-    std::vector<std::byte> total(n * op.elem_bytes);
-    exchange(team, batch, total.size(), [&](int pe, const std::byte* data) {
-      if (pe < terms) add_term(op, total.data(), data, n, pe == 0);
+    Total total(op, n);
+    exchange(team, batch, n * op.elem_bytes, [&](int pe, const std::byte* data) {
+      if (pe < terms) total.add(data);
     });
-    std::memcpy(batch, total.data(), total.size());
+    total.finish(batch, terms);
   });
 }
 

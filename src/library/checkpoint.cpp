@@ -158,7 +158,9 @@ Objection begin_restore(const Team& team, const std::string& folder, OpenFolder*
                         SaveHead* commit) {
   commit->save = access(folder.c_str(), F_OK) != 0 && errno == ENOENT ? 0 : kUnread;
   if (Objection why = open_folder(folder, false, open)) return why;
-  if (Objection why = read_commit(folder, commit)) return why;
+  SaveHead read;
+  if (Objection why = read_commit(folder, &read)) return why;
+  *commit = read;
   if (commit->save == 0)
     return fmt::format(
         "{} has no complete save; take the folder of a shmemx_heap_save that "

@@ -213,5 +213,32 @@ TEST(ShortFloats, SumsAreFormedInFloatAndRoundedOnce) {
   check_float_total<meshmem_bfloat16>(256, shmemx_bfloat16_sum_reduce_on_stream);
 }
 
+// 40960 twice is more than the largest half.
+float large_element(int pe) { return pe % 4 < 2 ? 40960.0f : -40960.0f; }
+float sum_of_large(int end) {
+  float sum = 0;
+  for (int pe = 0; pe < end; ++pe) sum += large_element(pe);
+  return sum;
+}
+template <typename E, typename Call>
+void expect_result(float result, const Call& call) {
+  Workspace space;
+  const std::vector<float> mine(static_cast<size_t>(n_pes()), large_element(my_pe()));
+  upload(space.source.data(), bits_of<E>(mine));
+  EXPECT_EQ(call(SHMEM_TEAM_WORLD, space.dest.data(), space.source.data(), 1, space.stream), 0);
+  space.stream.synchronize();
+  expect_equal("result", download(space.dest.data(), 1), bits_of<E>({result}));
+}
+TEST(ShortFloats, SumsOnTheWayMayBeTooLargeForTheType) {
+  const float sum = sum_of_large(n_pes()), average = sum / static_cast<float>(n_pes());
+  const float before = sum_of_large(my_pe()), with_mine = sum_of_large(my_pe() + 1);
+  expect_result<meshmem_half>(average, shmemx_half_avg_reduce_scatter_on_stream);
+  expect_result<meshmem_half>(sum, shmemx_half_sum_reduce_scatter_on_stream);
+  expect_result<meshmem_half>(with_mine, shmemx_half_sum_inscan_on_stream);
+  expect_result<meshmem_half>(before, shmemx_half_sum_exscan_on_stream);
+  expect_result<meshmem_bfloat16>(average, shmemx_bfloat16_avg_reduce_scatter_on_stream);
+  expect_result<meshmem_bfloat16>(with_mine, shmemx_bfloat16_sum_inscan_on_stream);
+}
+
 }  // namespace
 }  // namespace meshmem

@@ -4,6 +4,7 @@
 strangers. The doctor's job tells about the machines."""
 import os
 import re
+import time
 
 import jobs
 import launching
@@ -108,7 +109,10 @@ class Networks(jobs.JobTest):
                    "link set eth1 up", "link set eth1_end up")
         self.assertEqual(sorted(self.networks().values()), ["not used", "not used", only])
         if jobs.MESHMEM_UCX:
+            end = time.monotonic() + 10  # UCX sees a new link once the kernel has told of its carrier
             both = self.networks(MESHMEM_NETWORK="ucx")
+            while "eth1" not in both and time.monotonic() < end:
+                both = self.networks(MESHMEM_NETWORK="ucx")
             self.assertEqual(both.pop("lo"), near)
             self.assertEqual(sorted(both), ["eth0", "eth1"])
             self.assertEqual(sorted(both.values()),

@@ -69,28 +69,21 @@ void reduce_batch(Team& team, const Reduction& op, std::byte* data, std::size_t 
   node.hand_out(data, bytes);
 }
 
-void reduce_through_leaders(Team& team, const Reduction& op, void* dest, const void* source,
-                            std::size_t count) {
-  if (are_in_host_memory(dest, source) && !op.carrier) {
-    if (dest != source) std::memcpy(dest, source, count * op.elem_bytes);
-    reduce_batch(team, op, static_cast<std::byte*>(dest), count);
-    return finish(op, dest, count, team.n);
+void reduce_through_leaders(Team& team, const Collective& call) {
+  const Reduction& op = *call.op;
+  if (are_in_host_memory(call.dest, call.source) && !op.carrier) {
+    if (call.dest != call.source) std::memcpy(call.dest, call.source, call.bytes());
+    reduce_batch(team, op, static_cast<std::byte*>(call.dest), call.count);
+    return finish(op, call.dest, call.count, team.n);
   }
-  const Reduction combined = as_combined(op);
-  const std::size_t most = kStageBytes / combined.elem_bytes;
-  const Room batch = make_room(std::min(most, count) * combined.elem_bytes);
-  const Room elems = make_room(op.carrier ? std::min(most, count) * op.elem_bytes : 0);
-  std::byte* const brought = op.carrier ? elems.get() : batch.get();
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t n = std::min(most, count - done);
-    const std::size_t offset = done * op.elem_bytes, bytes = n * op.elem_bytes;
-    copy_local(team.routine(), brought, at(source, offset), bytes);
-    if (op.carrier) op.carrier->widen(batch.get(), brought, n);
-    reduce_batch(team, combined, batch.get(), n);
-    finish(combined, batch.get(), n, team.n);
-    if (op.carrier) op.carrier->narrow(brought, batch.get(), n);
-    copy_local(team.routine(), at(dest, offset), brought, bytes);
-  }
+  const std::size_t most = kStageBytes / as_combined(op).elem_bytes;
+  in_batches(team, call, most, [&](std::byte* data, std::size_t elems) {
+    combine_wide(op, data, elems, data, elems,
+                 [&](const Reduction& combined, std::byte* terms, std::byte*) {
+                   reduce_batch(team, combined, terms, elems);
+                   finish(combined, terms, elems, team.n);
+                 });
+  });
 }
 
 }  // namespace
@@ -115,7 +108,7 @@ void reduce(Team& team, const Collective& call) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
     return by_messages::run(team, call);
   }
-  reduce_through_leaders(team, op, call.dest, call.source, call.count);
+  reduce_through_leaders(team, call);
 }
 
 }  // namespace meshmem::between_nodes

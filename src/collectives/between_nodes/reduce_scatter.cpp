@@ -106,13 +106,17 @@ void reduce_scatter(Team& team, const Collective& call) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
     return by_messages::run(team, call);
   }
-  const std::size_t most = kStageBytes / op.elem_bytes / static_cast<std::size_t>(team.n);
-  if (call.count > most && are_in_host_memory(call.dest, call.source))
+  const auto n = static_cast<std::size_t>(team.n);
+  const std::size_t most = kStageBytes / as_combined(op).elem_bytes / n;
+  if (call.count > most && !op.carrier && are_in_host_memory(call.dest, call.source))
     return scatter_direct(team, op, call.dest, call.source, call.count);
   if (most == 0) return by_messages::run(team, call);
-  scatter_in_batches(team, call, most, [&](std::byte* all, std::byte* result, std::size_t elems) {
-    scatter_batch(team, op, all, result, elems);
-    finish(op, result, elems, team.n);
+  scatter_in_batches(team, call, most, [&](std::byte* all, std::byte* mine, std::size_t elems) {
+    combine_wide(op, all, n * elems, mine, elems,
+                 [&](const Reduction& combined, std::byte* terms, std::byte* result) {
+                   scatter_batch(team, combined, terms, result, elems);
+                   finish(combined, result, elems, team.n);
+                 });
   });
 }
 

@@ -84,8 +84,8 @@ void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t co
 void scan(Team& team, const Collective& call) {
   const Reduction& op = *call.op;
   const std::size_t count = call.count;
-  const std::size_t most =
-      kStageBytes / op.elem_bytes / static_cast<std::size_t>(most_members(team));
+  const std::size_t elem_bytes = as_combined(op).elem_bytes;
+  const std::size_t most = kStageBytes / elem_bytes / static_cast<std::size_t>(most_members(team));
   const bool is_long_chain =
       count_nodes(team) > kMostChainNodes &&
       count * op.elem_bytes * static_cast<std::size_t>(team.n) <= kGatherThroughLeaders;
@@ -94,10 +94,14 @@ void scan(Team& team, const Collective& call) {
     note_slow_way(SlowWay::machines_in_turn, team.routine());
     return by_messages::run(team, call);
   }
+  const bool inclusive = call.kind == CollectiveKind::inscan;
   const Room room =
-      make_room(std::min(most, count) * op.elem_bytes * static_cast<std::size_t>(team.node.n + 1));
+      make_room(std::min(most, count) * elem_bytes * static_cast<std::size_t>(team.node.n + 1));
   in_batches(team, call, most, [&](std::byte* data, std::size_t elems) {
-    scan_batch(team, op, data, elems, call.kind == CollectiveKind::inscan, room.get());
+    combine_wide(op, data, elems, data, elems,
+                 [&](const Reduction& combined, std::byte* terms, std::byte*) {
+                   scan_batch(team, combined, terms, elems, inclusive, room.get());
+                 });
   });
 }
 
