@@ -6,8 +6,6 @@
 #include "api/entry.hpp"
 #include "core/runtime.hpp"
 #include "library/allocation.hpp"
-#include "library/buffer_registration.hpp"
-#include "library/checkpoint.hpp"
 #include "meshmem/compat/other_names.h"
 #include "shmemx.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchanges what each PE says of its buffer, and decides for all.
+// Makes a buffer that the program allocated itself symmetric: exchanges what each PE says of its
+// buffer, and decides for all.
 // Invariant: every PE looks at the same answers of all PEs, so all map the buffer or none keeps it.
-#include "library/buffer_registration.hpp"
-
 #include <algorithm>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "core/runtime.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/user_buffer.hpp"
+#include "library/allocation.hpp"
 #include "one_sided/completion.hpp"
 
 namespace meshmem {

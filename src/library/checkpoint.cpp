@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of a save and of a restore, and what the PEs agree on in between.
-// Invariant: PE 0 of the team alone writes the commit and removes files. It holds a lock on the
-// folder, which the system takes from a process that ends.
-#include "library/checkpoint.hpp"
-
+// Invariant: until all have checked their files, no PE changes its memory; until all have written
+// theirs, the save before is the one that counts. PE 0 of the team alone writes the commit and
+// removes files. It holds a lock on the folder, which the system takes from a process that ends.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <shmemx.h>
@@ -25,6 +24,7 @@
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
+#include "library/allocation.hpp"
 #include "library/checkpoint_file.hpp"
 #include "memory/static_data.hpp"
 #include "one_sided/completion.hpp"
