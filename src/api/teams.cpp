@@ -12,7 +12,6 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "collectives/device/on_stream.hpp"
-#include "library/joining.hpp"
 #include "library/splits.hpp"
 #include "one_sided/completion.hpp"
 
