@@ -12,6 +12,7 @@
 
 #include "collectives/collective.hpp"
 #include "core/team.hpp"
+#include "device/launch.hpp"
 
 namespace meshmem::on_device {
 
@@ -20,6 +21,15 @@ namespace meshmem::on_device {
 hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
 // The same on a stream of the library. Returns when this PE's dest is complete.
 void run(Team& team, const Collective& call);
+// Launches the kernel of a broadcast, fcollect or alltoall.
+hipError_t launch_kernel_of_move(const device::TeamHandle& handle, const device::Move& move,
+                                 const Collective& call, hipStream_t stream);
+
+// For a team that takes any memory (by_rows.cpp). Whether it runs the call by rows: a broadcast,
+// fcollect, alltoall, reduce-scatter, or a reduction except maxloc and minloc.
+bool goes_by_rows(const Collective& call);
+// Puts the call on a stream of the PE's device, which is current.
+hipError_t launch_by_rows(const Team& team, const Collective& call, hipStream_t stream);
 
 // Returns the team as kernels get it.
 device::TeamHandle kernel_handle(const Team& team);
