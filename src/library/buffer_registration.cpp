@@ -43,14 +43,6 @@ struct Mapped {
   bool for_kernels;
 };
 
-// The messages of all PEs.
-template <typename Message>
-std::vector<Message> gather(Team& world, const Message& mine) {
-  std::vector<Message> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
-  return all;
-}
-
 // True if a part of the buffer is symmetric already. An address there would then belong to two
 // buffers.
 bool overlaps_another(const void* address, std::size_t bytes) {
@@ -116,7 +108,7 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
     mine.all = mine.all && segment.mapped[index];
     mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }
-  for (const Mapped& one : gather(world, mine)) {
+  for (const Mapped& one : by_messages::gather(world, mine)) {
     mine.all = mine.all && one.all;
     mine.for_kernels = mine.for_kernels && one.for_kernels;
   }
@@ -140,7 +132,7 @@ Registration registration_at(const void* address) {
 
 // Returns `mine` if all PEs have found the same, else Registration::none.
 Registration agree_on(Team& world, Registration mine) {
-  const std::vector<Registration> all = gather(world, mine);
+  const auto all = by_messages::gather(world, mine);
   const bool same =
       std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
   return same ? mine : Registration::none;
@@ -157,7 +149,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
   expect_same_call(world, "");
   const RelaxedCapture allowed;
   const Offer mine = describe(address, bytes);
-  const std::vector<Offer> offers = gather(world, mine);
+  const auto offers = by_messages::gather(world, mine);
   if (const char* why = objection(offers)) return refuse(world, why);
   if (mine.kind == Buffer::symmetric) return 0;
 

@@ -52,19 +52,10 @@ Objection find_files(const Team& team, const std::string& folder, std::uint64_t 
 
 // True if no PE objects. Otherwise the first PE that does prints why.
 bool all_agree(Team& team, const Objection& mine) {
-  std::vector<char> objects(static_cast<std::size_t>(team.n));
-  const char does = mine ? 1 : 0;
-  by_messages::gather(team, objects.data(), &does, 1);
+  const auto objects = by_messages::gather(team, mine ? 1 : 0);
   const auto first = std::find(objects.begin(), objects.end(), 1);
   if (first - objects.begin() == team.me) print_line(fmt::format("{}: {}", team.routine(), *mine));
   return first == objects.end();
-}
-
-// Returns PE 0's number on all PEs.
-std::uint64_t of_first(Team& team, std::uint64_t mine) {
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(team.n));
-  by_messages::gather(team, all.data(), &mine, sizeof mine);
-  return all[0];
 }
 
 void add_blocks(MemoryToSave& memory, SavedRange::Where where, SymmetricHeap& heap) {
@@ -193,7 +184,7 @@ int save_memory(Team& team, const std::string& folder) {
   OpenFolder open;  // by PE 0, until all have ended
   SaveHead previous;
   Objection why = is_first ? begin_save(head_of(team, 0), folder, &open, &previous) : std::nullopt;
-  const std::uint64_t save = of_first(team, is_first ? new_number() : 0);
+  const std::uint64_t save = by_messages::gather(team, is_first ? new_number() : 0)[0];
   if (!all_agree(team, why)) return 1;
 
   MemoryToSave memory;
@@ -218,7 +209,7 @@ int restore_memory(Team& team, const std::string& folder) {
   OpenFolder open;
   SaveHead commit;
   Objection why = team.me == 0 ? begin_restore(team, folder, &open, &commit) : std::nullopt;
-  const std::uint64_t save = of_first(team, commit.save);
+  const std::uint64_t save = by_messages::gather(team, commit.save)[0];
   if (!all_agree(team, why)) return save == 0 ? SHMEMX_NO_SAVE : 1;
 
   MemoryToSave memory;
