@@ -183,7 +183,7 @@ int unregister_buffer(Team& world, void* address) {
 }
 
 bool is_reached_on_stream(const void* address, std::size_t bytes) {
-  return runtime().has_devices() && on_device::kernels_reach(address, address) &&
+  return runtime().has_devices() && on_device::kernels_reach(address) &&
          is_symmetric(address_map, address, std::max(bytes, std::size_t{1}));
 }
 

@@ -15,31 +15,20 @@
 #include "memory/argument_checks.hpp"
 
 namespace meshmem::on_device {
-namespace {
 
-bool kernels_reach(const device::State& state, const void* address, std::size_t bytes = 1) {
+bool kernels_reach(const void* address, std::size_t bytes) {
+  const device::State& state = runtime().device_state().state();
+  if (state.sync.base == 0) return false;
   const device::KernelSegment& heap = state.host_heap;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return heap.holds(at) ? bytes <= heap.bytes - (at - heap.base)
                         : device_segments().all_for_kernels(address, bytes);
 }
 
-}  // namespace
-
-bool kernels_reach(const void* dest, const void* source) {
-  const device::State& state = runtime().device_state().state();
-  return state.sync.base != 0 && kernels_reach(state, dest) && kernels_reach(state, source);
-}
-
-bool kernels_reach(const void* address, std::size_t bytes) {
-  const device::State& state = runtime().device_state().state();
-  return state.sync.base != 0 && kernels_reach(state, address, bytes);
-}
-
 void check_reach(const char* routine, const void* address, std::size_t bytes) {
   if (kernels_reach(address, bytes)) [[likely]]
     return check_block(routine, address, bytes);
-  if (kernels_reach(address, address))
+  if (kernels_reach(address))
     fatal("{}: {} bytes at {} go beyond the symmetric memory there", routine, bytes, address);
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }

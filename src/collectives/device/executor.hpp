@@ -44,10 +44,8 @@ constexpr std::size_t grain_of(std::size_t elem_bytes) {
   return elem_bytes < 16 ? 16 / elem_bytes : 1;
 }
 
-// Whether kernels of all PEs can run a collective on buffers at these symmetric addresses.
-bool kernels_reach(const void* dest, const void* source);
-// Whether they reach all of these `bytes`.
-bool kernels_reach(const void* address, std::size_t bytes);
+// Whether kernels of all PEs reach these bytes, which begin at a symmetric address.
+bool kernels_reach(const void* address, std::size_t bytes = 1);
 // Ends the job with a line unless they do: a kernel that goes beyond a buffer would end it without
 // a line.
 void check_reach(const char* routine, const void* address, std::size_t bytes);
