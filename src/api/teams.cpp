@@ -24,14 +24,6 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   return result;
 }
 
-// Begins the call of `routine`, which splits or destroys a team, and returns the team. nullptr for
-// SHMEM_TEAM_INVALID.
-Team* begin_call_on(shmem_team_t handle, const char* routine) {
-  Team* team = team_of(handle, routine);
-  if (team) team->begin_call(routine);
-  return team;
-}
-
 // Contexts are never given the same number twice.
 shmem_ctx_t make_context(shmem_team_t team) {
   static std::atomic<std::uintptr_t> last_number{0};
