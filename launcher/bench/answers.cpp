@@ -30,44 +30,27 @@ struct Element {
   double (*load)(const std::byte* from);
 };
 
+using hip_on_cpu::ShortFloat;
+
 template <typename E>
-struct Plain {
-  using Bits = E;
-  static E encode(double value) { return static_cast<E>(value); }
-  static double decode(E elem) { return static_cast<double>(elem); }
-};
-
-template <int fraction_bits, int exponent_bits>
-struct ShortFloat {
-  using Bits = std::uint16_t;
-  static Bits encode(double value) {
-    return hip_on_cpu::shorten<fraction_bits, exponent_bits>(static_cast<float>(value));
-  }
-  static double decode(Bits elem) {
-    return hip_on_cpu::lengthen<fraction_bits, exponent_bits>(elem);
-  }
-};
-
-template <typename Code>
 constexpr Element row(std::string_view type, double rounding) {
-  using Bits = typename Code::Bits;
-  return {type, sizeof(Bits), rounding,
+  return {type, sizeof(E), rounding,
           [](std::byte* to, double value) {
-            const Bits elem = Code::encode(value);
+            const auto elem = static_cast<E>(value);
             std::memcpy(to, &elem, sizeof elem);
           },
           [](const std::byte* from) {
-            Bits elem{};
+            E elem{};
             std::memcpy(&elem, from, sizeof elem);
-            return Code::decode(elem);
+            return static_cast<double>(elem);
           }};
 }
 
-constexpr Element kElements[] = {row<Plain<unsigned char>>("byte", 0),
-                                 row<Plain<float>>("float", 0x1p-23),
-                                 row<Plain<double>>("double", 0x1p-52),
-                                 row<Plain<int>>("int", 0),
-                                 row<Plain<long>>("long", 0),
+constexpr Element kElements[] = {row<unsigned char>("byte", 0),
+                                 row<float>("float", 0x1p-23),
+                                 row<double>("double", 0x1p-52),
+                                 row<int>("int", 0),
+                                 row<long>("long", 0),
                                  row<ShortFloat<10, 5>>("half", 0x1p-10),
                                  row<ShortFloat<7, 8>>("bfloat16", 0x1p-7)};
 

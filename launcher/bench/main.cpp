@@ -17,7 +17,6 @@
 #include "bench/options.hpp"
 #include "bench/report.hpp"
 #include "bench/trial.hpp"
-#include "bench/tune.hpp"
 
 namespace meshmem::bench {
 namespace {

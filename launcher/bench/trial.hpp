@@ -56,6 +56,11 @@ class Trial {
   std::size_t own_bytes_ = 0;
 };
 
+// meshmem-bench --tune: finds the fastest plan {algorithm, blocks, threads} of the all-reduce for
+// each size of `options`, and writes them as a table that MESHMEM_TUNING takes. All PEs call it,
+// and try the same plans in the same order; PE 0's figures decide.
+void tune(Meter& meter, Trial& all_reduce, const Options& options);
+
 }  // namespace meshmem::bench
 
 #endif  // MESHMEM_BENCH_TRIAL_HPP_

@@ -4,8 +4,6 @@
 // They are its best shape at the size before, as much of the device as there is work for, and some
 // fixed ones. If all are far behind the best plan so far, the algorithm is left out at this size.
 // Otherwise all its shapes get a short measurement. The best few of all get a thorough one.
-#include "bench/tune.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "bench/report.hpp"
+#include "bench/trial.hpp"
 
 namespace meshmem::bench {
 namespace {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacements in a source, and the functions that find them.
 // Invariant: an edit keeps the newlines and line markers of what it replaces, so that compilers and
-// debuggers name the lines of the original. Called by rewrite.cpp.
+// debuggers name the lines of the original.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launches/tokens.hpp"
@@ -43,5 +45,10 @@ void rewrite_shared_arrays(const Tokens& tokens, Edits& edits);
 // (void*)kernel and similar casts. `needed` gets those that must be replaced; `possible` those of
 // names that may stand for a kernel, which are replaced only if anything else is.
 void rewrite_casts(const Tokens& tokens, Edits& needed, Edits& possible);
+
+// Rewrites into C++ the syntax that CUDA and HIP add to it, by the three functions above. main.cpp
+// calls it with a preprocessed source. The result needs hip_on_cpu/hip/hip_runtime.h, which such a
+// source includes. Returns nullopt if the source has nothing that must be rewritten.
+std::optional<std::string> rewrite(std::string_view preprocessed);
 
 }  // namespace meshmem::launches

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "launches/command.hpp"
-#include "launches/rewrite.hpp"
+#include "launches/edits.hpp"
 
 namespace meshmem::launches {
 namespace {

@@ -2,8 +2,6 @@
 //
 // Runs the functions that find what to replace, and applies the replacements.
 // Invariant: possible replacements are made only beside needed ones.
-#include "launches/rewrite.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <tuple>

@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "base/machine/interfaces.hpp"
+#include "base/machine/socket_patience.hpp"
 #include "base/machine/sockets.hpp"
 #include "base/status/job_record.hpp"
 #include "children.hpp"
@@ -83,7 +84,7 @@ JobRecord::JobRecord() {
   for (const in6_addr& address : addresses_of_machine("", kMostAddresses))
     (addresses += "/") += text_of_address(address);
   if (!listener.is_open() || addresses.empty()) return;
-  close_after_silence(listener.get(), kMostSilence);  // its connections inherit that
+  be_patient(listener.get(), kMostSilence);  // its connections inherit that
   listener_ = std::move(listener);
   ::setenv(kJobRecordVariable, fmt::format("{}/{}{}", secret_, port, addresses).c_str(), 1);
 }

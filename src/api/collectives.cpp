@@ -83,27 +83,7 @@ int alltoalls(const char* routine, shmem_team_t team, void* dest, const void* so
     static constexpr Reduction kOp = op;                                           \
     return combine<Kind::kind>(routine, team, kOp, dest, source, count);           \
   }
-COMBINE(and_reduce, reduce, (reduction<And, E>()))
-COMBINE(or_reduce, reduce, (reduction<Or, E>()))
-COMBINE(xor_reduce, reduce, (reduction<Xor, E>()))
-COMBINE(max_reduce, reduce, (reduction<Max, E>()))
-COMBINE(min_reduce, reduce, (reduction<Min, E>()))
-COMBINE(sum_reduce, reduce, (reduction<Sum, E>()))
-COMBINE(prod_reduce, reduce, (reduction<Product, E>()))
-COMBINE(sum_inscan, inscan, (reduction<Sum, E>()))
-COMBINE(sum_exscan, exscan, (reduction<Sum, E>()))
-// These are in shmemx.h.
-COMBINE(avg_reduce, reduce, average<E>())
-COMBINE(maxloc_reduce, reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()))
-COMBINE(minloc_reduce, reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()))
-COMBINE(and_reduce_scatter, reduce_scatter, (reduction<And, E>()))
-COMBINE(or_reduce_scatter, reduce_scatter, (reduction<Or, E>()))
-COMBINE(xor_reduce_scatter, reduce_scatter, (reduction<Xor, E>()))
-COMBINE(max_reduce_scatter, reduce_scatter, (reduction<Max, E>()))
-COMBINE(min_reduce_scatter, reduce_scatter, (reduction<Min, E>()))
-COMBINE(sum_reduce_scatter, reduce_scatter, (reduction<Sum, E>()))
-COMBINE(prod_reduce_scatter, reduce_scatter, (reduction<Product, E>()))
-COMBINE(avg_reduce_scatter, reduce_scatter, average<E>())
+MESHMEM_COMBINING(COMBINE)
 #undef COMBINE
 
 int alltoallv_untyped(const char* routine, shmem_team_t handle, const device::Alltoallv& call) {

@@ -6,8 +6,6 @@
 #include "api/entry.hpp"
 #include "core/runtime.hpp"
 #include "library/allocation.hpp"
-#include "library/buffer_registration.hpp"
-#include "library/checkpoint.hpp"
 #include "meshmem/compat/other_names.h"
 #include "shmemx.h"
 
@@ -23,10 +21,8 @@ const char* active(const char* routine) {
 // Returns 1 for SHMEM_TEAM_INVALID.
 int in_folder(int (*act)(Team&, const std::string&), shmem_team_t handle, const char* folder,
               const char* routine) {
-  Team* team = team_of(handle, routine);
-  if (!team) return 1;
-  team->begin_call(routine);
-  return act(*team, folder ? folder : "");
+  Team* team = begin_call_on(handle, routine);
+  return team ? act(*team, folder ? folder : "") : 1;
 }
 
 }  // namespace

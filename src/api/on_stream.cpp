@@ -186,26 +186,12 @@ int combine(const char* routine, shmem_team_t team, const Combining& row, void* 
   return run_on_stream(routine, team, combining(row.kind, row.op, dest, source, count), stream);
 }
 
-#define COMBINING(name, op, kind)      \
+#define COMBINING(name, kind, op)      \
   template <typename E>                \
   constexpr Combining of_##name() {    \
     return {op, CollectiveKind::kind}; \
   }
-#define REDUCTION(name, op) \
-  COMBINING(name##_reduce, op, reduce) COMBINING(name##_reduce_scatter, op, reduce_scatter)
-REDUCTION(sum, (reduction<Sum, E>()))
-REDUCTION(prod, (reduction<Product, E>()))
-REDUCTION(max, (reduction<Max, E>()))
-REDUCTION(min, (reduction<Min, E>()))
-REDUCTION(and, (reduction<And, E>()))
-REDUCTION(or, (reduction<Or, E>()))
-REDUCTION(xor, (reduction<Xor, E>()))
-REDUCTION(avg, average<E>())
-COMBINING(maxloc_reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>()), reduce)
-COMBINING(minloc_reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>()), reduce)
-COMBINING(sum_inscan, (reduction<Sum, E>()), inscan)
-COMBINING(sum_exscan, (reduction<Sum, E>()), exscan)
-#undef REDUCTION
+MESHMEM_COMBINING(COMBINING)
 #undef COMBINING
 
 }  // namespace

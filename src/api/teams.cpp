@@ -12,7 +12,6 @@
 #include "api/entry.hpp"
 #include "base/error.hpp"
 #include "collectives/device/on_stream.hpp"
-#include "library/joining.hpp"
 #include "library/splits.hpp"
 #include "one_sided/completion.hpp"
 
@@ -23,14 +22,6 @@ shmem_team_config_t masked(const shmem_team_config_t* config, long mask) {
   shmem_team_config_t result{};
   if (config && (mask & SHMEM_TEAM_NUM_CONTEXTS)) result.num_contexts = config->num_contexts;
   return result;
-}
-
-// Begins the call of `routine`, which splits or destroys a team, and returns the team. nullptr for
-// SHMEM_TEAM_INVALID.
-Team* begin_call_on(shmem_team_t handle, const char* routine) {
-  Team* team = team_of(handle, routine);
-  if (team) team->begin_call(routine);
-  return team;
 }
 
 // Contexts are never given the same number twice.

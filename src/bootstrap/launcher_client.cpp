@@ -3,8 +3,6 @@
 // The code that the clients of all protocols share: nodes, meetings and their texts.
 #include "bootstrap/launcher_client.hpp"
 
-#include <sys/utsname.h>
-
 #include <set>
 
 #include "base/error.hpp"
@@ -43,10 +41,6 @@ void print_end_of_wait(const AwaitedMeeting& awaited, const std::string& additio
   print_status_table();
 }
 
-std::string identity_of_host() {
-  utsname name{};
-  uname(&name);
-  return fmt::format("{} {}", name.nodename, boot_id());
-}
+std::string identity_of_host() { return host_name() + " " + boot_id(); }
 
 }  // namespace meshmem

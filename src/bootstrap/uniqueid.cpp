@@ -6,9 +6,7 @@
 // the same number.
 #include "bootstrap/uniqueid.hpp"
 
-#include <netinet/tcp.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -16,7 +14,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/machine/sockets.hpp"
+#include "base/machine/socket_patience.hpp"
 #include "bootstrap/uniqueid_messages.hpp"
 
 namespace meshmem {
@@ -74,9 +72,8 @@ std::optional<UniqueId> unpack_unique_id(const UniqueIdBytes& bytes) {
 
 void set_up_connection(int fd) {
   constexpr int kMostSilence = 20;  // seconds
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  close_after_silence(fd, kMostSilence);
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  be_patient(fd, kMostSilence);
   keep_from_children(fd);
 }
 

@@ -121,8 +121,7 @@ void fcollect(Team& team, const Collective& call) {
 
 void collect(Team& team, const Collective& call) {
   const std::size_t bytes = call.bytes();
-  std::vector<std::size_t> sizes(static_cast<std::size_t>(team.n));
-  gather(team, sizes.data(), &bytes, sizeof bytes);
+  const auto sizes = gather(team, bytes);
   std::vector<std::size_t> begins;
   std::size_t total = 0;
   for (const std::size_t size : sizes) begins.push_back(std::exchange(total, total + size));

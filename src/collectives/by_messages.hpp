@@ -9,6 +9,7 @@
 #define MESHMEM_COLLECTIVES_BY_MESSAGES_HPP_
 
 #include <cstddef>
+#include <vector>
 
 #include "collectives/collective.hpp"
 #include "core/team.hpp"
@@ -20,6 +21,14 @@ void run(Team& team, const Collective& call);
 
 // Copies PE i's `mine` to block i of `all`: host memory, at most kStageBytes a block.
 void gather(Team& team, void* all, const void* mine, std::size_t bytes);
+
+// Returns what each PE gives as `mine`.
+template <typename T>
+std::vector<T> gather(Team& team, const T& mine) {
+  std::vector<T> all(static_cast<std::size_t>(team.n));
+  gather(team, all.data(), &mine, sizeof mine);
+  return all;
+}
 
 }  // namespace meshmem::by_messages
 

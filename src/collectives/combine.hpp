@@ -138,6 +138,23 @@ constexpr Reduction located_reduction() {
   return {&combine_located<op, T>, 2 * sizeof(T), op, device::LocatedOf<T>::kType};
 }
 
+// The reductions and scans of elements E: ROW(name, kind, reduction) for each.
+#define MESHMEM_COMBINING(ROW)                                                                 \
+  MESHMEM_COMBINING_BOTH(ROW, and, (reduction<And, E>()))                                      \
+  MESHMEM_COMBINING_BOTH(ROW, or, (reduction<Or, E>()))                                        \
+  MESHMEM_COMBINING_BOTH(ROW, xor, (reduction<Xor, E>()))                                      \
+  MESHMEM_COMBINING_BOTH(ROW, max, (reduction<Max, E>()))                                      \
+  MESHMEM_COMBINING_BOTH(ROW, min, (reduction<Min, E>()))                                      \
+  MESHMEM_COMBINING_BOTH(ROW, sum, (reduction<Sum, E>()))                                      \
+  MESHMEM_COMBINING_BOTH(ROW, prod, (reduction<Product, E>()))                                 \
+  MESHMEM_COMBINING_BOTH(ROW, avg, (average<E>()))                                             \
+  ROW(maxloc_reduce, reduce, (located_reduction<device::ReduceOp::max, decltype(E::value)>())) \
+  ROW(minloc_reduce, reduce, (located_reduction<device::ReduceOp::min, decltype(E::value)>())) \
+  ROW(sum_inscan, inscan, (reduction<Sum, E>()))                                               \
+  ROW(sum_exscan, exscan, (reduction<Sum, E>()))
+#define MESHMEM_COMBINING_BOTH(ROW, name, op) \
+  ROW(name##_reduce, reduce, op) ROW(name##_reduce_scatter, reduce_scatter, op)
+
 }  // namespace meshmem
 
 #endif  // MESHMEM_COLLECTIVES_COMBINE_HPP_

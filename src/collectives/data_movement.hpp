@@ -9,6 +9,7 @@
 #define MESHMEM_COLLECTIVES_DATA_MOVEMENT_HPP_
 
 #include <cstddef>
+#include <cstring>
 
 #include "collectives/collective.hpp"
 #include "core/team.hpp"
@@ -26,6 +27,27 @@ void fcollect(NodeTeam& team, void* dest, const void* source, std::size_t bytes)
 // `wanted`. If it is 0, dest is complete; otherwise nothing was copied.
 unsigned collect(NodeTeam& team, void* dest, const void* source, std::size_t bytes,
                  unsigned wanted = 0);
+
+// Elements of a buffer at a stride, in elements.
+struct Strided {
+  std::byte* begin;
+  std::ptrdiff_t stride;
+};
+// Copies elements. copy(dest, source, bytes) copies those that lie side by side in both buffers.
+template <typename Copy>
+void copy_elements(const Strided& dest, const Strided& source, std::size_t elem_bytes,
+                   std::size_t count, const Copy& copy) {
+  if (dest.stride == 1 && source.stride == 1) {
+    copy(dest.begin, source.begin, count * elem_bytes);
+    return;
+  }
+  const auto unit = static_cast<std::ptrdiff_t>(elem_bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto index = static_cast<std::ptrdiff_t>(i);
+    std::memcpy(dest.begin + index * dest.stride * unit,
+                source.begin + index * source.stride * unit, elem_bytes);
+  }
+}
 
 // Element j of block i of dest is element j of block `me` of PE i's source.
 void alltoall(NodeTeam& team, const Collective& call);

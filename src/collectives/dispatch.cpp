@@ -108,13 +108,15 @@ Executor choose(const Team& team, const Collective& call) {
   if (is_on_host(call)) return Executor::node;
   // A kernel would write to the dest of every member, so an active set's broadcast takes messages.
   const bool kernels_can = call.root_has_dest && kernels_have_type(call) &&
-                           on_device::kernels_reach(call.dest, call.source);
+                           on_device::kernels_reach(call.dest) &&
+                           on_device::kernels_reach(call.source);
   return kernels_can ? Executor::device : Executor::by_messages;
 }
 
 SlowWay why_by_messages(const Collective& call) {
   if (!call.root_has_dest) return SlowWay::set_broadcast_by_messages;
-  const bool lacks_type = call.op && on_device::kernels_reach(call.dest, call.source);
+  const bool lacks_type =
+      call.op && on_device::kernels_reach(call.dest) && on_device::kernels_reach(call.source);
   return lacks_type ? SlowWay::type_without_kernels : SlowWay::memory_without_kernels;
 }
 

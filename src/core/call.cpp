@@ -22,10 +22,15 @@ void CallInContext::refuse_team_pe(const Team& team, int pe) const {
   fatal("{}: PE {} is not in 0..{} of the context's team", routine, pe, team.n - 1);
 }
 
-Team& collective_team(shmem_team_t handle, const char* routine) {
+Team* begin_call_on(shmem_team_t handle, const char* routine) {
   Team* team = team_of(handle, routine);
+  if (team) team->begin_call(routine);
+  return team;
+}
+
+Team& collective_team(shmem_team_t handle, const char* routine) {
+  Team* team = begin_call_on(handle, routine);
   if (!team) fatal("{}: called with SHMEM_TEAM_INVALID", routine);
-  team->begin_call(routine);
   return *team;
 }
 

@@ -73,7 +73,9 @@ inline Team* team_of(shmem_team_t handle, const char* routine) {
   return team;
 }
 
-// The same for a collective: SHMEM_TEAM_INVALID ends the job too. Notes the routine in the team.
+// The same for a collective, whose routine it notes in the team.
+Team* begin_call_on(shmem_team_t handle, const char* routine);
+// The same, but SHMEM_TEAM_INVALID ends the job too.
 Team& collective_team(shmem_team_t handle, const char* routine);
 
 }  // namespace meshmem

@@ -18,7 +18,6 @@
 #include "gpu/device_target.hpp"
 #include "gpu/device_transfer.hpp"
 #include "gpu/hip_error.hpp"
-#include "gpu/host_heap_access.hpp"
 #include "gpu/staged_access.hpp"
 
 namespace meshmem {

@@ -60,7 +60,7 @@ class NodeMemory {
   TeamArea* team_area(int pe, int slot) const;
   ActiveSetList* active_sets() const;                         // of the first PE
   static std::size_t place_of_active_set(std::size_t place);  // in the control segment
-  // The word that says which team a PE joins by an id (library/joining.hpp).
+  // The word that says which team a PE joins by an id (library/splits.hpp).
   std::atomic<std::uint64_t>& joining(int pe) const;
   static std::size_t place_of_joining();  // in the control segment
 

@@ -14,7 +14,7 @@
 #include "gpu/launch_on_stream.hpp"
 #include "memory/address_map.hpp"
 #include "memory/argument_checks.hpp"
-#include "shmem.h"
+#include "one_sided/signal_access.hpp"
 
 namespace meshmem::on_stream {
 namespace {
@@ -114,8 +114,7 @@ std::uint64_t* word_for_kernels(const char* routine, const std::uint64_t* addres
 }
 
 void check_signal(const char* routine, const Signal& signal) {
-  if (signal.op != SHMEM_SIGNAL_SET && signal.op != SHMEM_SIGNAL_ADD)
-    fatal("{}: sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", routine, signal.op);
+  check_signal_op(routine, signal.op);
   check_alignment(routine, signal.address, sizeof *signal.address);
 }
 

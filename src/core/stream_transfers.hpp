@@ -14,6 +14,7 @@
 
 #include "device/launch.hpp"
 #include "gpu/stream_mark.hpp"
+#include "one_sided/one_sided.hpp"
 
 namespace meshmem::on_stream {
 
@@ -29,11 +30,7 @@ struct StreamCall {
   const char* routine;
   hipStream_t stream;
 };
-struct Signal {
-  std::uint64_t* address;
-  std::uint64_t value;
-  int op;  // SHMEM_SIGNAL_*
-};
+using one_sided::Signal;
 
 void put(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe);
 void get(const StreamCall& call, void* dest, const void* source, std::size_t bytes, int pe);

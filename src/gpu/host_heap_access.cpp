@@ -2,9 +2,8 @@
 //
 // Registration of the host heaps. Invariant: a heap that cannot be registered is not an error,
 // since the host's own routines reach it anyway.
-#include "gpu/host_heap_access.hpp"
-
 #include "base/error.hpp"
+#include "gpu/device_memory.hpp"
 #include "gpu/hip_error.hpp"
 
 namespace meshmem {

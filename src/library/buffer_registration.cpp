@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchanges what each PE says of its buffer, and decides for all.
+// Makes a buffer that the program allocated itself symmetric: exchanges what each PE says of its
+// buffer, and decides for all.
 // Invariant: every PE looks at the same answers of all PEs, so all map the buffer or none keeps it.
-#include "library/buffer_registration.hpp"
-
 #include <algorithm>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "core/runtime.hpp"
 #include "gpu/hip_error.hpp"
 #include "gpu/user_buffer.hpp"
+#include "library/allocation.hpp"
 #include "one_sided/completion.hpp"
 
 namespace meshmem {
@@ -42,14 +42,6 @@ struct Mapped {
   bool all;
   bool for_kernels;
 };
-
-// The messages of all PEs.
-template <typename Message>
-std::vector<Message> gather(Team& world, const Message& mine) {
-  std::vector<Message> all(static_cast<std::size_t>(world.n));
-  by_messages::gather(world, all.data(), &mine, sizeof mine);
-  return all;
-}
 
 // True if a part of the buffer is symmetric already. An address there would then belong to two
 // buffers.
@@ -116,7 +108,7 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
     mine.all = mine.all && segment.mapped[index];
     mine.for_kernels = mine.for_kernels && segment.route_of[pe].for_kernels;
   }
-  for (const Mapped& one : gather(world, mine)) {
+  for (const Mapped& one : by_messages::gather(world, mine)) {
     mine.all = mine.all && one.all;
     mine.for_kernels = mine.for_kernels && one.for_kernels;
   }
@@ -140,7 +132,7 @@ Registration registration_at(const void* address) {
 
 // Returns `mine` if all PEs have found the same, else Registration::none.
 Registration agree_on(Team& world, Registration mine) {
-  const std::vector<Registration> all = gather(world, mine);
+  const auto all = by_messages::gather(world, mine);
   const bool same =
       std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
   return same ? mine : Registration::none;
@@ -157,7 +149,7 @@ int register_buffer(Team& world, void* address, std::size_t bytes) {
   expect_same_call(world, "");
   const RelaxedCapture allowed;
   const Offer mine = describe(address, bytes);
-  const std::vector<Offer> offers = gather(world, mine);
+  const auto offers = by_messages::gather(world, mine);
   if (const char* why = objection(offers)) return refuse(world, why);
   if (mine.kind == Buffer::symmetric) return 0;
 
@@ -191,7 +183,7 @@ int unregister_buffer(Team& world, void* address) {
 }
 
 bool is_reached_on_stream(const void* address, std::size_t bytes) {
-  return runtime().has_devices() && on_device::kernels_reach(address, address) &&
+  return runtime().has_devices() && on_device::kernels_reach(address) &&
          is_symmetric(address_map, address, std::max(bytes, std::size_t{1}));
 }
 

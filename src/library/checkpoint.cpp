@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of a save and of a restore, and what the PEs agree on in between.
-// Invariant: PE 0 of the team alone writes the commit and removes files. It holds a lock on the
-// folder, which the system takes from a process that ends.
-#include "library/checkpoint.hpp"
-
+// Invariant: until all have checked their files, no PE changes its memory; until all have written
+// theirs, the save before is the one that counts. PE 0 of the team alone writes the commit and
+// removes files. It holds a lock on the folder, which the system takes from a process that ends.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <shmemx.h>
@@ -25,6 +24,7 @@
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
+#include "library/allocation.hpp"
 #include "library/checkpoint_file.hpp"
 #include "memory/static_data.hpp"
 #include "one_sided/completion.hpp"
@@ -52,19 +52,10 @@ Objection find_files(const Team& team, const std::string& folder, std::uint64_t 
 
 // True if no PE objects. Otherwise the first PE that does prints why.
 bool all_agree(Team& team, const Objection& mine) {
-  std::vector<char> objects(static_cast<std::size_t>(team.n));
-  const char does = mine ? 1 : 0;
-  by_messages::gather(team, objects.data(), &does, 1);
+  const auto objects = by_messages::gather(team, mine ? 1 : 0);
   const auto first = std::find(objects.begin(), objects.end(), 1);
   if (first - objects.begin() == team.me) print_line(fmt::format("{}: {}", team.routine(), *mine));
   return first == objects.end();
-}
-
-// Returns PE 0's number on all PEs.
-std::uint64_t of_first(Team& team, std::uint64_t mine) {
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(team.n));
-  by_messages::gather(team, all.data(), &mine, sizeof mine);
-  return all[0];
 }
 
 void add_blocks(MemoryToSave& memory, SavedRange::Where where, SymmetricHeap& heap) {
@@ -195,7 +186,7 @@ int save_memory(Team& team, const std::string& folder) {
   OpenFolder open;  // by PE 0, until all have ended
   SaveHead previous;
   Objection why = is_first ? begin_save(head_of(team, 0), folder, &open, &previous) : std::nullopt;
-  const std::uint64_t save = of_first(team, is_first ? new_number() : 0);
+  const std::uint64_t save = by_messages::gather(team, is_first ? new_number() : 0)[0];
   if (!all_agree(team, why)) return 1;
 
   MemoryToSave memory;
@@ -220,7 +211,7 @@ int restore_memory(Team& team, const std::string& folder) {
   OpenFolder open;
   SaveHead commit;
   Objection why = team.me == 0 ? begin_restore(team, folder, &open, &commit) : std::nullopt;
-  const std::uint64_t save = of_first(team, commit.save);
+  const std::uint64_t save = by_messages::gather(team, commit.save)[0];
   if (!all_agree(team, why)) return save == 0 ? SHMEMX_NO_SAVE : 1;
 
   MemoryToSave memory;

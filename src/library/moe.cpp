@@ -215,9 +215,8 @@ Moe* Moe::try_make(const char* routine, Team* team, const shmemx_moe_shape_t& as
   Team& world = runtime().world();
   const shmemx_moe_shape_t shape = completed(asked);
   const ShapeOffer mine = offer_of(team, shape);
-  std::vector<ShapeOffer> offers(static_cast<std::size_t>(world.n));
   world.begin_call(routine);
-  by_messages::gather(world, offers.data(), &mine, sizeof mine);
+  const auto offers = by_messages::gather(world, mine);
   if (const char* why = objection_to(offers)) {
     debug("{}: {}", routine, why);
     return nullptr;

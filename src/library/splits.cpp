@@ -7,19 +7,24 @@
 // wait for it in another split, which also needs the right.
 #include "library/splits.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/waiting/wait.hpp"
 #include "collectives/between_nodes.hpp"
 #include "collectives/by_messages.hpp"
 #include "collectives/same_call.hpp"
 #include "collectives/sync.hpp"
 #include "core/runtime.hpp"
+#include "transport/transport.hpp"
 
 namespace meshmem {
 namespace {
@@ -92,6 +97,31 @@ std::optional<shmem_team_t> try_make_team(Team& parent, bool valid, const std::v
   return team ? handle_of(slot) : SHMEM_TEAM_INVALID;
 }
 
+// Returns the word in which the PE says which team it joins.
+std::uint64_t word_of(int pe) {
+  if (runtime().is_near(pe))
+    return runtime().job().memory().joining(pe).load(std::memory_order_relaxed);
+  const RemotePlace there{pe, RemoteSegment::control, NodeMemory::place_of_joining()};
+  return transport()->atomic(there, {device::AtomicOp::fetch, sizeof(std::uint64_t), 0, 0, true});
+}
+
+// Enters the PEs that have said that they join. `pes` has -1 where none is known.
+void find_members(const Joining& joining, const char* routine, std::vector<int>& pes) {
+  for (int pe = 0; pe < static_cast<int>(address_map.n_pes); ++pe) {
+    if (!runtime().is_near(pe) && std::find(pes.begin(), pes.end(), pe) != pes.end()) continue;
+    const std::uint64_t word = word_of(pe);
+    if (word >> kJoiningPlaceBits != joining.id) continue;
+    const int place = static_cast<int>(word & ((1 << kJoiningPlaceBits) - 1)) - 1;
+    if (place >= joining.n_pes)
+      fatal("{}: PE {} joins as number {} of a team that has {} PEs here", routine, pe, place,
+            joining.n_pes);
+    int& member = pes[static_cast<std::size_t>(place)];
+    if (member >= 0 && member != pe)
+      fatal("{}: PEs {} and {} both join as number {}", routine, member, pe, place);
+    member = pe;
+  }
+}
+
 }  // namespace
 
 int split_strided(Team& parent, const Triplet& triplet, const shmem_team_config_t& config,
@@ -153,6 +183,30 @@ int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_tea
   const auto team = try_make_team(*meeting, true, pes, {});
   if (team) *made = *team;
   return team ? 0 : 1;
+}
+
+int join_team(const Joining& joining, const char* routine, shmem_team_t* made) {
+  static std::mutex one_at_a_time;
+  const std::scoped_lock lock(one_at_a_time);
+  std::atomic<std::uint64_t>& mine = runtime().job().memory().joining(address_map.my_pe);
+  const std::uint64_t place = static_cast<std::uint64_t>(joining.me) + 1;
+  mine.store(joining.id << kJoiningPlaceBits | place, std::memory_order_relaxed);
+  std::vector<int> pes(static_cast<std::size_t>(joining.n_pes), -1);
+  const auto n_missing = [&] { return std::count(pes.begin(), pes.end(), -1); };
+  wait_until_ready(
+      [&] {
+        find_members(joining, routine, pes);
+        return n_missing() == 0;
+      },
+      [&] {
+        return fmt::format("{} of {} PEs to join the team of id {:#x}", n_missing(), joining.n_pes,
+                           joining.id);
+      });
+  const int result = make_team_of_pes(pes, routine, made);
+  // Without a meeting of the members another may still read the word.
+  if (result == kNoMeeting) fatal("{}: the job has no room for another list of PEs", routine);
+  mine.store(0, std::memory_order_relaxed);
+  return result;
 }
 
 void fix_reduce_order(Team& team) {

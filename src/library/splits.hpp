@@ -6,6 +6,7 @@
 #ifndef MESHMEM_LIBRARY_SPLITS_HPP_
 #define MESHMEM_LIBRARY_SPLITS_HPP_
 
+#include <cstdint>
 #include <vector>
 
 #include "core/team.hpp"
@@ -37,6 +38,23 @@ int split_2d(Team& parent, const Split2d& split, shmem_team_t* row, shmem_team_t
 // free, kNoMeeting if the job has used too many different lists.
 inline constexpr int kNoMeeting = 2;
 int make_team_of_pes(const std::vector<int>& pes, const char* routine, shmem_team_t* made);
+
+// A team of PEs that do not know each other, only an id that they share. Each says in a word of its
+// control segment which id it joins at which place, and takes the word back when all members know
+// each other. The word has the number of the PE in the team, plus one, below the id.
+inline constexpr int kJoiningPlaceBits = 20;
+inline constexpr std::uint64_t kMaxJoiningId = (std::uint64_t{1} << (64 - kJoiningPlaceBits)) - 1;
+
+struct Joining {
+  std::uint64_t id;  // 1 to kMaxJoiningId
+  int n_pes;         // of the new team
+  int me;            // in the new team
+};
+
+// Collective over the PEs that join. A PE has one word, so its threads join one after another, and
+// all PEs must join their teams in one order. Returns as make_team_of_pes(), but ends the job if it
+// has no room for another list of PEs.
+int join_team(const Joining& joining, const char* routine, shmem_team_t* made);
 
 // Ends the team and its contexts, once all members have called it. For a predefined team, ends the
 // job.

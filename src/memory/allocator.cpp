@@ -65,7 +65,6 @@ std::optional<std::size_t> OffsetAllocator::allocate(std::size_t bytes, std::siz
     add_to_indexes(start + size, tail);
   }
   free_bytes_ -= size;
-  ++live_blocks_;
   return start;
 }
 
@@ -85,7 +84,6 @@ bool OffsetAllocator::release(std::size_t offset) {
   }
   add_to_indexes(start, end - start);
   free_bytes_ += size;
-  --live_blocks_;
   return true;
 }
 

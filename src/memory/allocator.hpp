@@ -56,7 +56,6 @@ class OffsetAllocator {
   std::size_t free_bytes() const { return free_bytes_; }
   std::size_t largest_free() const;
   std::size_t end_of_blocks() const;  // no live block is beyond it
-  std::size_t live_blocks() const { return live_blocks_; }
   // Calls visit(offset, bytes as requested) for each live block, in ascending order.
   template <typename Visit>
   void for_each_live(const Visit& visit) const {
@@ -111,7 +110,6 @@ class OffsetAllocator {
   std::size_t capacity_;
   std::size_t gap_;
   std::size_t free_bytes_ = 0;
-  std::size_t live_blocks_ = 0;
   std::uint64_t comparisons_ = 0;
   Blocks blocks_;
   std::list<Index> indexes_;  // the first one is for the unit

@@ -95,10 +95,10 @@ std::optional<RemotePlace> find(const char* routine, const void* address, std::s
 }
 
 void put(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
-         Returns returns) {
+         Until until) {
   if (!needs_staging(routine, dest, source))
-    return returns == Returns::at_once ? transport()->put_nbi(dest, source, bytes)
-                                       : transport()->put(dest, source, bytes);
+    return until == Until::issued ? transport()->put_nbi(dest, source, bytes)
+                                  : transport()->put(dest, source, bytes);
   const auto send = [&](std::byte* piece, std::size_t offset, std::size_t length) {
     transport()->put(shifted(dest, offset), piece, length);
   };
@@ -106,10 +106,10 @@ void put(const char* routine, const RemotePlace& dest, const void* source, std::
 }
 
 void get(const char* routine, void* dest, const RemotePlace& source, std::size_t bytes,
-         Fills fills) {
+         Until until) {
   if (!needs_staging(routine, source, dest))
-    return fills == Fills::later ? transport()->get_nbi(dest, source, bytes)
-                                 : transport()->get(dest, source, bytes);
+    return until == Until::issued ? transport()->get_nbi(dest, source, bytes)
+                                  : transport()->get(dest, source, bytes);
   const auto fill = [&](std::byte* piece, std::size_t offset, std::size_t length) {
     transport()->get(piece, shifted(source, offset), length);
   };
@@ -146,7 +146,7 @@ void put_blocks(const char* routine, const RemotePlace& dest, const void* source
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
     put(routine, shifted(dest, index * blocks.dest_stride), from + index * blocks.source_stride,
-        blocks.bytes, Returns::when_source_is_free);
+        blocks.bytes, Until::source_is_free);
   }
 }
 
@@ -165,7 +165,7 @@ void get_blocks(const char* routine, void* dest, const RemotePlace& source, cons
   for (std::size_t i = 0; i < blocks.count; ++i) {
     const auto index = static_cast<std::ptrdiff_t>(i);
     get(routine, to + index * blocks.dest_stride, shifted(source, index * blocks.source_stride),
-        blocks.bytes, Fills::when_it_returns);
+        blocks.bytes, Until::done);
   }
 }
 

@@ -20,14 +20,12 @@ namespace meshmem::far {
 std::optional<RemotePlace> find(const char* routine, const void* address, std::size_t bytes,
                                 int pe);
 
-// When put() returns: when the source may be used again, or at once (a nonblocking put).
-enum class Returns { when_source_is_free, at_once };
+// How far a transfer has come when its call returns. A nonblocking one is only issued.
+enum class Until { issued, source_is_free, done };
 void put(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
-         Returns returns);
-// When get() has filled dest: when it returns, or only after quiet (a nonblocking get).
-enum class Fills { when_it_returns, later };
+         Until until);
 void get(const char* routine, void* dest, const RemotePlace& source, std::size_t bytes,
-         Fills fills);
+         Until until);
 void put_signal(const char* routine, const RemotePlace& dest, const void* source, std::size_t bytes,
                 const SignalUpdate& signal);
 void put_blocks(const char* routine, const RemotePlace& dest, const void* source,

@@ -21,6 +21,7 @@
 namespace meshmem {
 namespace {
 
+using far::Until;
 using one_sided::Blocks;
 
 // One end of a copy.
@@ -47,9 +48,6 @@ bool is_element(const End& end, std::size_t bytes) {
   return end.on_device && bytes <= 8 && std::has_single_bit(bytes) &&
          reinterpret_cast<std::uintptr_t>(end.address()) % bytes == 0;
 }
-
-// How far a copy has come when copy() returns.
-enum class Until { issued, source_is_free, done };
 
 void copy(const char* routine, const End& to, const End& from, std::size_t bytes, Until until) {
   DeviceTransfer& device = device_transfer();
@@ -139,23 +137,23 @@ namespace one_sided {
 
 void put(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, dest, bytes, pe))
-    return far::put(routine, *there, source, bytes, far::Returns::when_source_is_free);
+    return far::put(routine, *there, source, bytes, Until::source_is_free);
   copy(routine, remote_end(routine, dest, bytes, pe), local_end(source), bytes,
        Until::source_is_free);
 }
 void get(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, source, bytes, pe))
-    return far::get(routine, dest, *there, bytes, far::Fills::when_it_returns);
+    return far::get(routine, dest, *there, bytes, Until::done);
   copy(routine, local_end(dest), remote_end(routine, source, bytes, pe), bytes, Until::done);
 }
 void put_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, dest, bytes, pe))
-    return far::put(routine, *there, source, bytes, far::Returns::at_once);
+    return far::put(routine, *there, source, bytes, Until::issued);
   copy(routine, remote_end(routine, dest, bytes, pe), local_end(source), bytes, Until::issued);
 }
 void get_nbi(const char* routine, void* dest, const void* source, std::size_t bytes, int pe) {
   if (const auto there = far::find(routine, source, bytes, pe))
-    return far::get(routine, dest, *there, bytes, far::Fills::later);
+    return far::get(routine, dest, *there, bytes, Until::issued);
   copy(routine, local_end(dest), remote_end(routine, source, bytes, pe), bytes, Until::issued);
 }
 

@@ -40,7 +40,7 @@ namespace meshmem::one_sided {
 struct Signal {
   const std::uint64_t* address;
   std::uint64_t value;
-  int op;
+  int op;  // SHMEM_SIGNAL_*
 };
 // Puts the data and then the signal to a far PE; `bytes` may be 0. Does nothing and returns
 // false if the PE is near, or an address is not symmetric.

@@ -38,7 +38,7 @@ for index, layer in enumerate(LAYERS):
                                | {"include", "device", "device/hip_on_cpu", "device/hip_on_cuda"})
 # A library of its own. It and meshmem-info may use two headers of the library that loads it.
 ALLOWED["src/transport/ucx"] = {"src/transport/ucx"}
-WIRES = {"src/transport/wire.hpp", "src/transport/socket_patience.hpp"}
+WIRES = {"src/transport/wire.hpp", "src/base/machine/socket_patience.hpp"}
 KNOW_THE_WIRE = {"src/transport/ucx", "launcher/info"}
 # Two more libraries, tracing and races, which call the API as a program does. Both contain the
 # code of interpose.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "launches/rewrite.hpp"
+#include "launches/edits.hpp"
 #include "launches/tokens.hpp"
 
 namespace {

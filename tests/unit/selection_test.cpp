@@ -106,7 +106,7 @@ TEST(Selection, AnswersForSmallReductionsWhatTheTableSays) {
   ReducePolicy policy;
   for (const int n_pes : {2, 3, 4, 5, 64, 1000}) {
     for (const std::size_t bytes : {std::size_t{1}, std::size_t{8}, ReducePolicy::kOneShotBytes})
-      EXPECT_EQ(find_row(host_rows(), bytes, n_pes)->algorithm,
+      EXPECT_EQ(find_row(host_rows(), bytes, n_pes)->plan.algorithm,
                 policy.host_algorithm(bytes, n_pes));
   }
 }

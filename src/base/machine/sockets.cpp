@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -85,17 +84,6 @@ bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point
     if (found > 0) return true;
     if (found == 0 && milliseconds < kMost) return false;
   }
-}
-
-void close_after_silence(int fd, int seconds) {
-  const auto set = [fd](int level, int option, int value) {
-    setsockopt(fd, level, option, &value, sizeof value);
-  };
-  const int idle = (seconds + 1) / 2;
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, idle);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set(IPPROTO_TCP, TCP_KEEPCNT, seconds - idle);
 }
 
 }  // namespace meshmem

@@ -24,10 +24,6 @@ int connect_to_address(const std::string& address, const std::string& port,
 // Waits for one of the poll(2) events; signals do not end the wait. False: `end` has passed.
 bool wait_for_events(int fd, short events, std::chrono::steady_clock::time_point end);
 
-// Lets the kernel end the connection when the other machine has been silent for about `seconds`.
-// Connections that a listening socket accepts inherit this.
-void close_after_silence(int fd, int seconds);
-
 }  // namespace meshmem
 
 #endif  // MESHMEM_BASE_MACHINE_SOCKETS_HPP_

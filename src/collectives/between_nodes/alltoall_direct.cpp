@@ -12,6 +12,7 @@
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
+#include "collectives/data_movement.hpp"
 #include "collectives/team_steps.hpp"
 #include "memory/copy.hpp"
 
@@ -38,24 +39,6 @@ class Arrival : public MessageSink {
   std::byte* place_;
   Copy copy_;
 };
-
-// Elements of a buffer at a stride, in elements.
-struct Strided {
-  std::byte* begin;
-  std::ptrdiff_t stride;
-};
-
-void copy_elements(const Strided& dest, const Strided& source, std::size_t elem_bytes,
-                   std::size_t count, Copy copy) {
-  if (dest.stride == 1 && source.stride == 1)
-    return copy(dest.begin, source.begin, count * elem_bytes);
-  const auto unit = static_cast<std::ptrdiff_t>(elem_bytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::ptrdiff_t>(i);
-    std::memcpy(dest.begin + index * dest.stride * unit,
-                source.begin + index * source.stride * unit, elem_bytes);
-  }
-}
 
 // kRoundsAhead: how many rounds a PE may be ahead of another. With messages of at most kMoveChunk
 // that is far less than the transport allows. kRoundsExpected: how many rounds ahead a receiver

@@ -19,38 +19,6 @@ bool nodes_follow_each_other(const Team& team) {
   });
 }
 
-// The result of the PEs that a leader has combined so far, if any.
-class Running {
- public:
-  Running(const Reduction& op, std::byte* total, std::size_t count)
-      : op_(op), total_(total), count_(count) {}
-
-  std::byte* total() { return total_; }
-  void begin_with_total() { is_empty_ = false; }
-  void add(const std::byte* data) {
-    if (is_empty_) {
-      std::copy_n(data, bytes(), total_);
-    } else {
-      op_.combine(total_, total_, data, count_);
-    }
-    is_empty_ = false;
-  }
-  void copy_to(std::byte* result) const {
-    if (is_empty_) {
-      std::fill_n(result, bytes(), std::byte{0});
-    } else {
-      std::copy_n(total_, bytes(), result);
-    }
-  }
-
- private:
-  std::size_t bytes() const { return count_ * op_.elem_bytes; }
-  const Reduction& op_;
-  std::byte* const total_;
-  const std::size_t count_;
-  bool is_empty_ = true;
-};
-
 // `data` becomes this PE's result. `room` has space for the results of the node's members and one
 // more.
 void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t count, bool inclusive,
@@ -63,18 +31,29 @@ void scan_batch(Team& team, const Reduction& op, std::byte* data, std::size_t co
     node.bring(data, bytes);
     return node.take_range(data, place(team.node.n), place(team.node.me), bytes);
   }
-  Running running(op, room + place(team.node.n), count);
-  if (team.my_node > 0) {
-    operation.receive(node_at(team, team.my_node - 1).leader(), {running.total(), bytes});
-    running.begin_with_total();
-  }
+  std::byte* const total = room + place(team.node.n);  // the result of the PEs so far
+  bool is_empty = team.my_node == 0;
+  if (!is_empty) operation.receive(node_at(team, team.my_node - 1).leader(), {total, bytes});
+  const auto copy_total = [&](int index) {
+    if (is_empty) {
+      std::fill_n(room + place(index), bytes, std::byte{0});
+    } else {
+      std::copy_n(total, bytes, room + place(index));
+    }
+  };
   for (int i = 0; i < team.node.n; ++i) {
-    if (!inclusive) running.copy_to(room + place(i));
-    running.add(i == 0 ? data : node.brought_by(i, bytes));
-    if (inclusive) running.copy_to(room + place(i));
+    if (!inclusive) copy_total(i);
+    const std::byte* theirs = i == 0 ? data : node.brought_by(i, bytes);
+    if (is_empty) {
+      std::copy_n(theirs, bytes, total);
+    } else {
+      op.combine(total, total, theirs, count);
+    }
+    is_empty = false;
+    if (inclusive) copy_total(i);
   }
   if (team.my_node + 1 < count_nodes(team))
-    operation.send(node_at(team, team.my_node + 1).leader(), running.total(), bytes);
+    operation.send(node_at(team, team.my_node + 1).leader(), total, bytes);
   node.hand_out(room, place(team.node.n));
   std::copy_n(room, bytes, data);
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives by rows. If the data does not fit into the rows, it goes in pieces of about equal
-// length, with a kernel for each.
-#include "collectives/device/by_rows.hpp"
-
+// Collectives by rows: for a team that takes any memory of its PEs' devices
+// (shmemx_team_take_any_memory). Kernels store the data into the rows of other PEs, and each PE
+// fills its own dest from its rows. If the data does not fit into the rows, it goes in pieces of
+// about equal length, with a kernel for each.
+// Invariant: in other PEs' memory, a PE writes only the team's rows. Which kernels run, and how
+// much each of them does, follows from numbers that all PEs have in common, not from the buffers.
 #include <algorithm>
 
+#include "collectives/batches.hpp"
 #include "collectives/device/executor.hpp"
 #include "collectives/policy/reduce_policy.hpp"
-#include "device/launch.hpp"
 #include "device/located.hpp"
 
 namespace meshmem::on_device {
@@ -26,24 +28,15 @@ hipError_t in_pieces(const Collective& call, std::size_t most, const Launch& lau
   return error;
 }
 
-std::byte* behind(void* address, std::size_t bytes) {
-  return static_cast<std::byte*>(address) + bytes;
-}
-const std::byte* behind(const void* address, std::size_t bytes) {
-  return static_cast<const std::byte*>(address) + bytes;
-}
-
 hipError_t move_by_rows(const Team& team, const Collective& call, hipStream_t stream) {
   const device::TeamHandle handle = handle_for_data(team);
   const std::size_t most = device::most_by_rows(call.kind, handle) / call.elem_bytes;
   return in_pieces(call, most, [&](std::size_t first, std::size_t count) {
-    const std::size_t at = first * call.elem_bytes;
-    const device::Move move{behind(call.dest, at), behind(call.source, at), count * call.elem_bytes,
-                            call.bytes(), true};
-    if (call.kind == CollectiveKind::broadcast)
-      return device::launch_broadcast(handle, move, call.root, stream);
-    if (call.kind == CollectiveKind::fcollect) return device::launch_fcollect(handle, move, stream);
-    return device::launch_alltoall(handle, move, stream);
+    const std::size_t offset = first * call.elem_bytes;
+    return launch_kernel_of_move(handle,
+                                 {at(call.dest, offset), at(call.source, offset),
+                                  count * call.elem_bytes, call.bytes(), true},
+                                 call, stream);
   });
 }
 
@@ -57,9 +50,9 @@ hipError_t reduce_by_rows(const Team& team, const Collective& call, hipStream_t 
   const std::size_t by_lines = device::most_reduced_by_wide_lines(handle, plan);
   const std::size_t most = by_lines > 0 ? by_lines / call.elem_bytes : call.count;
   return in_pieces(call, most, [&](std::size_t first, std::size_t count) {
-    const std::size_t at = first * call.elem_bytes;
+    const std::size_t offset = first * call.elem_bytes;
     return device::launch_reduce(
-        {plan, handle, op.kernel_op, behind(call.dest, at), behind(call.source, at), count,
+        {plan, handle, op.kernel_op, at(call.dest, offset), at(call.source, offset), count,
          scatters ? call.count : 0, stream},
         op.kernel_type);
   });

@@ -8,7 +8,6 @@
 #include "base/status/slow_ways.hpp"
 #include "collectives/policy/reduce_policy.hpp"
 #include "core/runtime.hpp"
-#include "device/launch.hpp"
 #include "device/located.hpp"
 #include "gpu/copy_branch.hpp"
 #include "gpu/device_target.hpp"
@@ -16,31 +15,20 @@
 #include "memory/argument_checks.hpp"
 
 namespace meshmem::on_device {
-namespace {
 
-bool kernels_reach(const device::State& state, const void* address, std::size_t bytes = 1) {
+bool kernels_reach(const void* address, std::size_t bytes) {
+  const device::State& state = runtime().device_state().state();
+  if (state.sync.base == 0) return false;
   const device::KernelSegment& heap = state.host_heap;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return heap.holds(at) ? bytes <= heap.bytes - (at - heap.base)
                         : device_segments().all_for_kernels(address, bytes);
 }
 
-}  // namespace
-
-bool kernels_reach(const void* dest, const void* source) {
-  const device::State& state = runtime().device_state().state();
-  return state.sync.base != 0 && kernels_reach(state, dest) && kernels_reach(state, source);
-}
-
-bool kernels_reach(const void* address, std::size_t bytes) {
-  const device::State& state = runtime().device_state().state();
-  return state.sync.base != 0 && kernels_reach(state, address, bytes);
-}
-
 void check_reach(const char* routine, const void* address, std::size_t bytes) {
   if (kernels_reach(address, bytes)) [[likely]]
     return check_block(routine, address, bytes);
-  if (kernels_reach(address, address))
+  if (kernels_reach(address))
     fatal("{}: {} bytes at {} go beyond the symmetric memory there", routine, bytes, address);
   fatal("{}: kernels do not reach {} on all PEs", routine, address);
 }
@@ -155,22 +143,14 @@ hipError_t exchange_by_copies(const Team& team, const Blocks& blocks, bool sends
   return error == hipSuccess ? device::launch_sync(handle, stream) : error;
 }
 
-hipError_t launch_kernel_of_move(const Team& team, const Collective& call, hipStream_t stream) {
-  const device::TeamHandle handle = handle_for_data(team);
-  const device::Move move{call.dest, call.source, call.bytes(), call.bytes(), false};
-  if (call.kind == CollectiveKind::broadcast)
-    return device::launch_broadcast(handle, move, call.root, stream);
-  if (call.kind == CollectiveKind::fcollect) return device::launch_fcollect(handle, move, stream);
-  return device::launch_alltoall(handle, move, stream);
-}
-
 // Launches a broadcast, fcollect or dense alltoall.
 hipError_t launch_move(const Team& team, const Collective& call, hipStream_t stream) {
   const bool is_broadcast = call.kind == CollectiveKind::broadcast;
   const std::size_t bytes = call.bytes();
   const std::size_t all_bytes = is_broadcast ? bytes : static_cast<std::size_t>(team.n) * bytes;
   if (!goes_by_copies(team, call.dest, bytes, all_bytes))
-    return launch_kernel_of_move(team, call, stream);
+    return launch_kernel_of_move(handle_for_data(team),
+                                 {call.dest, call.source, bytes, bytes, false}, call, stream);
   auto* const mine = static_cast<std::byte*>(call.dest) +
                      (is_broadcast ? 0 : static_cast<std::size_t>(team.me) * bytes);
   const std::size_t apart = call.kind == CollectiveKind::alltoall ? bytes : 0;
@@ -210,6 +190,14 @@ hipError_t launch_reduce(const Team& team, const Collective& call, hipStream_t s
 }
 
 }  // namespace
+
+hipError_t launch_kernel_of_move(const device::TeamHandle& handle, const device::Move& move,
+                                 const Collective& call, hipStream_t stream) {
+  if (call.kind == CollectiveKind::broadcast)
+    return device::launch_broadcast(handle, move, call.root, stream);
+  if (call.kind == CollectiveKind::fcollect) return device::launch_fcollect(handle, move, stream);
+  return device::launch_alltoall(handle, move, stream);
+}
 
 hipError_t launch(const Team& team, const Collective& call, hipStream_t stream) {
   switch (call.kind) {

@@ -12,6 +12,7 @@
 
 #include "collectives/collective.hpp"
 #include "core/team.hpp"
+#include "device/launch.hpp"
 
 namespace meshmem::on_device {
 
@@ -20,6 +21,15 @@ namespace meshmem::on_device {
 hipError_t launch(const Team& team, const Collective& call, hipStream_t stream);
 // The same on a stream of the library. Returns when this PE's dest is complete.
 void run(Team& team, const Collective& call);
+// Launches the kernel of a broadcast, fcollect or alltoall.
+hipError_t launch_kernel_of_move(const device::TeamHandle& handle, const device::Move& move,
+                                 const Collective& call, hipStream_t stream);
+
+// For a team that takes any memory (by_rows.cpp). Whether it runs the call by rows: a broadcast,
+// fcollect, alltoall, reduce-scatter, or a reduction except maxloc and minloc.
+bool goes_by_rows(const Collective& call);
+// Puts the call on a stream of the PE's device, which is current.
+hipError_t launch_by_rows(const Team& team, const Collective& call, hipStream_t stream);
 
 // Returns the team as kernels get it.
 device::TeamHandle kernel_handle(const Team& team);
@@ -34,10 +44,8 @@ constexpr std::size_t grain_of(std::size_t elem_bytes) {
   return elem_bytes < 16 ? 16 / elem_bytes : 1;
 }
 
-// Whether kernels of all PEs can run a collective on buffers at these symmetric addresses.
-bool kernels_reach(const void* dest, const void* source);
-// Whether they reach all of these `bytes`.
-bool kernels_reach(const void* address, std::size_t bytes);
+// Whether kernels of all PEs reach these bytes, which begin at a symmetric address.
+bool kernels_reach(const void* address, std::size_t bytes = 1);
 // Ends the job with a line unless they do: a kernel that goes beyond a buffer would end it without
 // a line.
 void check_reach(const char* routine, const void* address, std::size_t bytes);

@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/status/slow_ways.hpp"
-#include "collectives/device/by_rows.hpp"
 #include "collectives/device/command.hpp"
 #include "collectives/device/executor.hpp"
 #include "collectives/dispatch.hpp"

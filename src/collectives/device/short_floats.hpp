@@ -7,24 +7,13 @@
 #ifndef MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 #define MESHMEM_COLLECTIVES_DEVICE_SHORT_FLOATS_HPP_
 
-#include <cstdint>
-
 #include "device/hip_on_cpu/hip/on_cpu/short_floats.h"
 #include "device/operations.hpp"
 
 namespace meshmem {
 
-template <int fraction_bits, int exponent_bits>
-struct ShortFloat {
-  std::uint16_t bits = 0;
-
-  ShortFloat() = default;
-  explicit ShortFloat(float value)
-      : bits(hip_on_cpu::shorten<fraction_bits, exponent_bits>(value)) {}
-  operator float() const { return hip_on_cpu::lengthen<fraction_bits, exponent_bits>(bits); }
-};
-using Half = ShortFloat<10, 5>;
-using Bfloat16 = ShortFloat<7, 8>;
+using Half = hip_on_cpu::ShortFloat<10, 5>;
+using Bfloat16 = hip_on_cpu::ShortFloat<7, 8>;
 
 namespace device {
 

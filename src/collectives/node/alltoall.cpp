@@ -20,23 +20,12 @@ std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,
   return static_cast<std::ptrdiff_t>(static_cast<std::size_t>(index) * count * elem_bytes) * stride;
 }
 
-void copy_elements(std::byte* dest, std::ptrdiff_t dest_stride, const std::byte* source,
-                   std::ptrdiff_t source_stride, const Collective& call) {
-  const auto unit = static_cast<std::ptrdiff_t>(call.elem_bytes);
-  if (dest_stride == 1 && source_stride == 1) {
-    std::memcpy(dest, source, call.bytes());
-    return;
-  }
-  for (std::size_t i = 0; i < call.count; ++i) {
-    std::memcpy(dest, source, call.elem_bytes);
-    dest += dest_stride * unit;
-    source += source_stride * unit;
-  }
-}
-
-std::byte* block_of_dest(int pe, const Collective& call) {
-  return static_cast<std::byte*>(call.dest) +
-         block_start(pe, call.count, call.dest_stride, call.elem_bytes);
+// Copies the block of this PE in PE `pe`'s source, from its first element on.
+void copy_block(int pe, const std::byte* from, std::ptrdiff_t stride, const Collective& call) {
+  std::byte* const to = static_cast<std::byte*>(call.dest) +
+                        block_start(pe, call.count, call.dest_stride, call.elem_bytes);
+  copy_elements({to, call.dest_stride}, {const_cast<std::byte*>(from), stride}, call.elem_bytes,
+                call.count, std::memcpy);
 }
 
 void alltoall_message(NodeTeam& team, std::uint64_t sequence, const Collective& call) {
@@ -52,7 +41,7 @@ void alltoall_message(NodeTeam& team, std::uint64_t sequence, const Collective& 
       receive_range(team, sequence, received, bytes, pe, my_block, block);
       from = received;
     }
-    copy_elements(block_of_dest(pe, call), call.dest_stride, from, 1, call);
+    copy_block(pe, from, 1, call);
   }
   note_all_started(team, sequence);
 }
@@ -67,7 +56,7 @@ void alltoall_direct(NodeTeam& team, std::uint64_t sequence, const Collective& c
     const int pe = (team.me + i) % team.n;
     if (pe != team.me) await_one_of_all(team, arrive_of, sequence, pe);
     const std::byte* from = pe == team.me ? block : team.translate(block, span, pe);
-    copy_elements(block_of_dest(pe, call), call.dest_stride, from, call.source_stride, call);
+    copy_block(pe, from, call.source_stride, call);
   }
   finish_together(team, sequence);
 }

@@ -99,7 +99,7 @@ ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_
                                                        bool in_pe_order) const {
   const auto by_settings = algorithm_by_settings(bytes, in_pe_order);
   const ReduceAlgorithm algorithm =
-      by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->algorithm;
+      by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->plan.algorithm;
   const device::ReduceAlgorithmRow& row = device::row_of(algorithm);
   if (!row.is_on_host) {
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
@@ -115,7 +115,7 @@ ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_
 }
 
 device::Plan ReducePolicy::table_plan(std::size_t bytes, int n_pes) const {
-  const PlanRow* tuned = find_row(std::span<const PlanRow>(tuned_rows_), bytes, n_pes);
+  const PlanRow* tuned = find_row(tuned_rows_, bytes, n_pes);
   if (tuned && tuned->plan.blocks > 0) return tuned->plan;
   return find_row(kernel_rows(), bytes, n_pes)->plan;
 }

@@ -60,7 +60,7 @@ class ReducePolicy {
   // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
   device::Plan kernel_scatter_plan(std::size_t bytes, int n_pes, int channels,
                                    bool in_pe_order = false) const;
-  // The same among the algorithms that use only the team's rows in other PEs' memory (by_rows.hpp).
+  // The same among the algorithms that use only the team's rows in other PEs' memory (by_rows.cpp).
   device::Plan kernel_plan_by_rows(std::size_t bytes, int n_pes, int channels, bool scatters,
                                    bool in_pe_order = false) const;
   // The tables' own plan for kernels.

@@ -18,11 +18,11 @@ using enum ReduceAlgorithm;
 // all data, is fastest as long as the data fits in a few cache lines. Then two_shot wins, which
 // shares the work. Ring and recursive doubling never win within one machine, where every PE reads
 // every other directly. They are here for MESHMEM_REDUCE_ALGORITHM, and for comparisons.
-constexpr HostRow kHostRows[] = {
-    {512, 2, one_shot},
-    {1024, 4, one_shot},
-    {512, kAnyPes, one_shot},
-    {kAnySize, kAnyPes, two_shot},
+constexpr Row kHostRows[] = {
+    {512, 2, {one_shot, 1, 1}},
+    {1024, 4, {one_shot, 1, 1}},
+    {512, kAnyPes, {one_shot, 1, 1}},
+    {kAnySize, kAnyPes, {two_shot, 1, 1}},
 };
 
 // NVIDIA, measured on 2 and 4 H200 behind switches; with 576 threads on 2 only. Around a ring no
@@ -99,7 +99,7 @@ device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, in
 }
 bool has_plans_for_few_blocks() { return !kDevicesAreProcessors && !kDevicesAreAmd; }
 
-std::span<const HostRow> host_rows() { return kHostRows; }
+std::span<const PlanRow> host_rows() { return kHostRows; }
 std::span<const PlanRow> kernel_rows() { return kRows; }
 
 }  // namespace meshmem

@@ -14,13 +14,7 @@
 
 namespace meshmem {
 
-struct HostRow {
-  std::size_t max_bytes;
-  int max_pes;
-  ReduceAlgorithm algorithm;
-};
-
-std::span<const HostRow> host_rows();
+std::span<const PlanRow> host_rows();    // of their plans the host reads the algorithm alone
 std::span<const PlanRow> kernel_rows();  // of the target that the library was built for
 // The plan on NVIDIA GPUs for at most kFewBlocks blocks. `plan`: the table's plan, for any number
 // of blocks. in_pe_order: the algorithm must add in PE order.
@@ -30,9 +24,10 @@ device::Plan plan_for_few_blocks(const device::Plan& plan, std::size_t bytes, in
 bool has_plans_for_few_blocks();  // whether the library's target has them
 
 // Returns the first row that fits; null if none does.
-template <typename Row>
-const Row* find_row(std::span<const Row> rows, std::size_t bytes, int n_pes) {
-  const auto fits = [&](const Row& row) { return bytes <= row.max_bytes && n_pes <= row.max_pes; };
+inline const PlanRow* find_row(std::span<const PlanRow> rows, std::size_t bytes, int n_pes) {
+  const auto fits = [&](const PlanRow& row) {
+    return bytes <= row.max_bytes && n_pes <= row.max_pes;
+  };
   const auto found = std::find_if(rows.begin(), rows.end(), fits);
   return found == rows.end() ? nullptr : &*found;
 }

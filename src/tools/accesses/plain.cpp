@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions that compilers call before copies, and before loads and stores of large objects, in
-// a program that they instrument for ThreadSanitizer. Those of others are in loads.cpp.
+// a program that they instrument for ThreadSanitizer. Those of others are in loads.cpp. Also those
+// that an interpreter calls.
 // Invariant: the names and arguments are those of GCC and clang. Called by programs that were built
-// by `oshcc --races`.
+// by `oshcc --races`, and by the Python package while Triton interprets kernels.
 #include <unistd.h>
 
 #include <cstdio>
@@ -110,4 +111,21 @@ CHECKED_COPY(__memmove_chk)
 VISIBLE void* __wrap___memset_chk(void* to, int value, std::size_t bytes, std::size_t room) {
   note(to, bytes, AccessKind::store, CALLER);
   return __memset_chk(to, value, bytes, room);
+}
+
+// An interpreter calls these two for each load and store that it executes. Such an access has no
+// address of code, so a text names its place, as in "kernel at prog.py:12". The caller keeps the
+// text where it is, and unchanged.
+
+// Before an access. kind: one of AccessKind.
+VISIBLE void meshmem_note_access(const void* address, std::size_t bytes, int kind,
+                                 const char* place) {
+  meshmem::accesses::call_hook(&meshmem::AccessHooks::name_caller, static_cast<const void*>(place),
+                               place);
+  note(address, bytes, static_cast<AccessKind>(kind), place);
+}
+
+// After an atomic load, and after an atomic that loads and stores.
+VISIBLE void meshmem_note_seen(const void* address, std::size_t bytes) {
+  meshmem::accesses::saw(address, bytes);
 }

@@ -109,13 +109,12 @@ void LocalSegments::map(int n_local, const BaseOf& base_of, const std::size_t (&
   std::memcpy(segment_bytes_, segment_bytes, sizeof segment_bytes_);
 }
 
-std::byte* LocalSegments::find(std::uint64_t index, std::uint64_t segment, std::uint64_t offset,
-                               std::uint64_t bytes) const {
-  if (segment > 2 || index >= bases_.size() / 3) return nullptr;
-  const std::size_t all = segment_bytes_[segment];
-  if (bytes > all || offset > all - bytes) return nullptr;
-  std::byte* const base = bases_[index * 3 + segment];
-  return base ? base + offset : nullptr;
+std::byte* LocalSegments::find(const Record& record, std::uint64_t bytes) const {
+  if (record.segment > 2 || record.index >= bases_.size() / 3) return nullptr;
+  const std::size_t all = segment_bytes_[record.segment];
+  if (bytes > all || record.offset > all - bytes) return nullptr;
+  std::byte* const base = bases_[std::size_t{record.index} * 3 + record.segment];
+  return base ? base + record.offset : nullptr;
 }
 
 std::byte* LocalSegments::find_on_device(const Record& record, std::uint64_t bytes) const {

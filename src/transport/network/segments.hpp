@@ -30,9 +30,7 @@ class LocalSegments {
   void map_device(DevicePlace device_place) { device_place_ = std::move(device_place); }
 
   // The address of the `bytes` bytes in host memory that a record names; nullptr: outside.
-  std::byte* find(const Record& record, std::uint64_t bytes) const {
-    return find(record.index, record.segment, record.offset, bytes);
-  }
+  std::byte* find(const Record& record, std::uint64_t bytes) const;
   // The same in device memory, which the processor must not touch.
   std::byte* find_on_device(const Record& record, std::uint64_t bytes) const;
 
@@ -44,9 +42,6 @@ class LocalSegments {
   bool execute_atomic(const Record& record, std::uint64_t* before) const;
 
  private:
-  std::byte* find(std::uint64_t index, std::uint64_t segment, std::uint64_t offset,
-                  std::uint64_t bytes) const;
-
   std::vector<std::byte*> bases_;  // three segments for each local index
   std::size_t segment_bytes_[3] = {0, 0, 0};
   DevicePlace device_place_;

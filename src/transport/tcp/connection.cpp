@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/socket_patience.hpp"
+#include "base/machine/socket_patience.hpp"
 
 namespace meshmem::tcp {
 

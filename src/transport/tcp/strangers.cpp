@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "transport/socket_patience.hpp"
+#include "base/machine/socket_patience.hpp"
 #include "transport/tcp/tcp_wire.hpp"
 
 namespace meshmem {

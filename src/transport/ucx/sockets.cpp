@@ -16,7 +16,7 @@
 #include <string_view>
 #include <thread>
 
-#include "transport/socket_patience.hpp"
+#include "base/machine/socket_patience.hpp"
 #include "transport/ucx/address_filter.hpp"
 
 namespace meshmem {

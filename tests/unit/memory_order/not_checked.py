@@ -14,7 +14,7 @@ ORDERS = {
     "src/collectives/team_steps.hpp": 1,
     "src/core/active_set_teams.cpp": 1,
     "src/core/active_sets.cpp": 2,
-    "src/library/joining.cpp": 3,
+    "src/library/splits.cpp": 3,
     "src/proxy/proxy.hpp": 1,
     "src/tools/interpose/interpose.cpp": 1,
     "src/tools/races/buffers.cpp": 4,

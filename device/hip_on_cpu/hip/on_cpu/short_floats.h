@@ -74,4 +74,14 @@ float lengthen(std::uint16_t number) {
   return result;
 }
 
+// Such a number as a value, for code that computes with float.
+template <int fraction_bits, int exponent_bits>
+struct ShortFloat {
+  std::uint16_t bits = 0;
+
+  ShortFloat() = default;
+  explicit ShortFloat(float value) : bits(shorten<fraction_bits, exponent_bits>(value)) {}
+  operator float() const { return lengthen<fraction_bits, exponent_bits>(bits); }
+};
+
 }  // namespace hip_on_cpu

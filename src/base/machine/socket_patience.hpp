@@ -3,8 +3,8 @@
 // Sets how long TCP waits for a silent machine. By default it retransmits for a quarter of an hour,
 // and never probes an idle connection.
 // Invariant: it depends on no other file of libmeshmem, since libmeshmem_ucx.so includes it too.
-#ifndef MESHMEM_TRANSPORT_SOCKET_PATIENCE_HPP_
-#define MESHMEM_TRANSPORT_SOCKET_PATIENCE_HPP_
+#ifndef MESHMEM_BASE_MACHINE_SOCKET_PATIENCE_HPP_
+#define MESHMEM_BASE_MACHINE_SOCKET_PATIENCE_HPP_
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,7 +28,7 @@ inline double first_probe_of(double patience) {
 
 // Ends the connection if sent data, or probes while it is idle, get no answer for about `seconds`.
 // TCP sends a probe a second and gives up at the first one after its limit. So the limit is up to a
-// second shorter.
+// second shorter. Connections that a listening socket accepts inherit this.
 inline void be_patient(int descriptor, double seconds) {
   set_option(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT,
              static_cast<int>(std::clamp(limit_of(seconds) * 1000, 1.0, 2e9)));
@@ -39,4 +39,4 @@ inline void be_patient(int descriptor, double seconds) {
 
 }  // namespace meshmem
 
-#endif  // MESHMEM_TRANSPORT_SOCKET_PATIENCE_HPP_
+#endif  // MESHMEM_BASE_MACHINE_SOCKET_PATIENCE_HPP_
