@@ -107,6 +107,9 @@ void Runtime::connect() {
   disconnect_at_exit();
   to_abandon = this;
   job_.connect(environment_, tuning_);
+  if (job_.nodes().has_several() && job_.n_pes() > kMostFarPes)
+    fatal("a job over several machines can have {} PEs, and this one has {}", kMostFarPes,
+          job_.n_pes());
   if (devices_.connect(environment_, job_))
     show_waits_of_kernels({.sync = device_memory().sync(),
                            .state = device_state(),

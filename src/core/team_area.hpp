@@ -32,6 +32,7 @@ inline constexpr int kLineSlots = 16;
 inline constexpr int kStageSlots = 2;
 inline constexpr int kMessageLines = 20;               // of a message of several lines, at most
 inline constexpr std::size_t kStageBytes = 64 * 1024;  // of a message in the stage, at most
+inline constexpr int kMostFarPes = kStageBytes;  // in a job over machines: one has a byte of each
 // Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;

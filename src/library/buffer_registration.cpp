@@ -115,27 +115,26 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
   return mine;
 }
 
-// The memory at an address that is to be unregistered: not registered, symmetric in another way, or
-// the beginning of a registered buffer.
-enum class Registration { none, symmetric, buffer };
+// What is at an address that is to be unregistered: the number of the registered buffer that begins
+// there, or one of these.
+constexpr int kNotRegistered = 0;
+constexpr int kSymmetric = -1;  // in another way
 
-Registration registration_at(const void* address) {
+int registration_at(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   for (const DeviceSegment& segment : device_segments().all()) {
     if (at - segment.base >= segment.bytes) continue;
-    if (segment.base == runtime().device_state().state().device_heap.base)
-      return Registration::symmetric;
-    return at == segment.base ? Registration::buffer : Registration::none;
+    if (segment.base == runtime().device_state().state().device_heap.base) return kSymmetric;
+    return at == segment.base ? segment.number : kNotRegistered;
   }
-  return is_symmetric(address_map, address, 1) ? Registration::symmetric : Registration::none;
+  return is_symmetric(address_map, address, 1) ? kSymmetric : kNotRegistered;
 }
 
-// Returns `mine` if all PEs have found the same, else Registration::none.
-Registration agree_on(Team& world, Registration mine) {
+// Returns `mine` if all PEs have found the same, else kNotRegistered.
+int agree_on(Team& world, int mine) {
   const auto all = by_messages::gather(world, mine);
-  const bool same =
-      std::all_of(all.begin(), all.end(), [&](Registration one) { return one == all[0]; });
-  return same ? mine : Registration::none;
+  const bool same = std::all_of(all.begin(), all.end(), [&](int one) { return one == all[0]; });
+  return same ? mine : kNotRegistered;
 }
 
 int refuse(const Team& world, const char* why) {
@@ -171,10 +170,10 @@ int unregister_buffer(Team& world, void* address) {
   const RelaxedCapture allowed;
   complete_transfers(world.routine());
   sync(world);  // no PE puts to it any more
-  const Registration found = agree_on(world, registration_at(address));
-  if (found == Registration::none)
-    return refuse(world, "no buffer is registered that begins there, or not on all PEs");
-  if (found == Registration::symmetric) return 0;
+  const int found = agree_on(world, registration_at(address));
+  if (found == kNotRegistered)
+    return refuse(world, "no buffer is registered that begins there, or not the same on all PEs");
+  if (found == kSymmetric) return 0;
   const auto segment = device_segments().remove(address);
   runtime().device_state().update_buffers();
   runtime().device_memory().unmap(*segment);

@@ -52,9 +52,9 @@ std::optional<std::string> set_up_collectives(const Environment& environment) {
 // PE 0 prints the version and the variables, if the environment asks for them.
 void print_banner(const Environment& environment) {
   if (environment.version)
-    fmt::print("{} (OpenSHMEM {}.{})\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
-               SHMEM_MINOR_VERSION);
-  if (environment.info) fmt::print("{}", environment_help());
+    std::printf("%s (OpenSHMEM %d.%d)\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
+                SHMEM_MINOR_VERSION);
+  if (environment.info) std::fputs(environment_help().c_str(), stdout);
   std::fflush(stdout);
   for (const std::string& name : unknown_variables(environ)) {
     const std::string meant = variable_meant_by(name);

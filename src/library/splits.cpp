@@ -49,11 +49,13 @@ TeamTable::Offer combine(Team& parent, const TeamTable::Offer& offer) {
   TeamTable::Offer agreed = offer;
   const Reduction op{&TeamTable::combine_offers, sizeof offer};
   const Collective call = combining(CollectiveKind::reduce, op, &agreed, &offer, 1);
+  const bool in_order = std::exchange(parent.node.in_pe_order, false);  // any order will do here
   if (!parent.is_on_one_node()) {
     between_nodes::run(parent, call);
   } else if (parent.n > 1) {
     by_messages::run(parent, call);
   }
+  parent.node.in_pe_order = in_order;
   return agreed;
 }
 

@@ -25,6 +25,11 @@ static void wait_for_device(void) {
   shmem_long_wait_until(device, SHMEM_CMP_EQ, 1);
 }
 static void sum(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kElems); }
+static void split(void) {
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+  shmem_team_destroy(team);
+}
 static void sum_many(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, kMany); }
 static void sum_many_of_device(void) {
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, device, device, kMany);
@@ -98,6 +103,7 @@ static const struct {
     {"store", store},
     {"wait_for_device", wait_for_device},
     {"sum", sum},
+    {"split", split},
     {"sum_many", sum_many},
     {"sum_many_of_device", sum_many_of_device},
     {"sum_on_stream", sum_on_stream},

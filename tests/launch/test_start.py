@@ -149,6 +149,11 @@ class Start(launching.LaunchTest):
                 self.assertIn(library["LD_LIBRARY_PATH"], line)
         self.assert_pes(self.oshrun("-n", 2, launching.SHMEM_PROGRAM, "ring", env=library), 2)
 
+    def test_a_banner_that_cannot_be_written_is_no_error(self):
+        result = self.oshrun("-n", 2, "sh", "-c", f"exec {SHMEM_PROGRAM} ring >/dev/full",
+                             env={"SHMEM_INFO": "1", "SHMEM_VERSION": "1", "MESHMEM_TIMEOUT": "30"})
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
 
 if __name__ == "__main__":
     launching.main()

@@ -89,25 +89,25 @@ void turn_away(int connection) {
 
 }  // namespace
 
-UcxSockets::Opening::Opening(UcxSockets& sockets)
-    : sockets_(sockets), before_(open_descriptors()) {}
+UcxSockets::Opening::Opening(UcxSockets& sockets, bool listens)
+    : sockets_(sockets), listens_(listens), before_(open_descriptors()) {}
 
 UcxSockets::Opening::~Opening() {
   const std::size_t listening = sockets_.listening_.size();
   for (const int descriptor : open_descriptors()) {
     if (!std::binary_search(before_.begin(), before_.end(), descriptor))
-      sockets_.take_care_of(descriptor);
+      sockets_.take_care_of(descriptor, listens_);
   }
   if (sockets_.listening_.size() > listening) sockets_.turn_away_accepted();
 }
 
-void UcxSockets::take_care_of(int descriptor) {
+void UcxSockets::take_care_of(int descriptor, bool listens) {
   const bool is_socket = is_tcp(descriptor);
   if (!is_socket && !is_wakeup(descriptor)) return;
   close_on_exec(descriptor);
   if (!is_socket) return;
   if (patience_seconds_ > 0) be_patient(descriptor, patience_seconds_);
-  if (has_option(descriptor, SO_ACCEPTCONN, 1)) guard(descriptor);
+  if (listens && has_option(descriptor, SO_ACCEPTCONN, 1)) guard(descriptor);
 }
 
 void UcxSockets::guard(int listening) {

@@ -21,16 +21,18 @@ class UcxSockets {
 
   double patience_seconds() const { return patience_seconds_; }
 
-  // Exists during a call of UCX that may open descriptors. Its destructor sets up the new ones.
+  // Exists during a call of UCX that may open descriptors. Its destructor sets up the new ones, also
+  // those that another thread of the program opens meanwhile. `listens`: UCX may begin to listen.
   class Opening {
    public:
-    explicit Opening(UcxSockets& sockets);
+    Opening(UcxSockets& sockets, bool listens);
     Opening(const Opening&) = delete;
     Opening& operator=(const Opening&) = delete;
     ~Opening();
 
    private:
     UcxSockets& sockets_;
+    const bool listens_;
     const std::vector<int> before_;  // ascending
   };
 
@@ -48,7 +50,7 @@ class UcxSockets {
   void close_accepted_on_exec() const;
 
  private:
-  void take_care_of(int descriptor);
+  void take_care_of(int descriptor, bool listens);
   void guard(int listening);
   void turn_away_accepted() const;
 

@@ -55,7 +55,7 @@ std::unique_ptr<UcxWire> UcxWire::open(const WireRequest& request, std::string* 
   const std::string device = request.device != nullptr ? request.device : "";
   UcxSockets sockets(request.keepalive_seconds);
   UcxContext context = [&] {
-    const UcxSockets::Opening opening(sockets);
+    const UcxSockets::Opening opening(sockets, true);
     return open_context(device, error, request.rdma_only);
   }();
   if (context == nullptr) return nullptr;
@@ -84,7 +84,7 @@ ucs_status_t UcxWire::receive_by(unsigned id, ucp_am_recv_callback_t callback) {
 }
 
 ucs_status_t UcxWire::start() {
-  const UcxSockets::Opening listening(sockets_);
+  const UcxSockets::Opening listening(sockets_, true);
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -130,7 +130,7 @@ void UcxWire::make_endpoint(Peer& peer) {
   params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_loss, &peer};
-  const UcxSockets::Opening connecting(sockets_);
+  const UcxSockets::Opening connecting(sockets_, false);
   const ucs_status_t status = ucp_ep_create(worker_, &params, &peer.endpoint);
   if (status == UCS_OK) return;
   peer.endpoint = nullptr;
