@@ -44,9 +44,9 @@ void in_batches(Team& team, const Collective& call, std::size_t most, const Chan
   }
 }
 
-// Calls combine(combined, terms, result), which puts `results` elements made of the `count` elements
-// at `terms` into `result`. Elements with a carrier are wide there, and rounded once at the end.
-// data may be result; then terms is result, and `count` is `results`.
+// Calls combine(combined, terms, result), which makes `results` elements of the `count` elements at
+// `terms` and puts them into `result`. Elements with a carrier are wide there, and rounded once at
+// the end. data may be result, if `count` is `results`; then terms is result.
 template <typename CombineAll>
 void combine_wide(const Reduction& op, std::byte* data, std::size_t count, std::byte* result,
                   std::size_t results, const CombineAll& combine) {

@@ -115,8 +115,8 @@ Mapped agree_on(Team& world, const DeviceSegment& segment) {
   return mine;
 }
 
-// What is at an address that is to be unregistered: the number of the registered buffer that begins
-// there, or one of these.
+// An address that is to be unregistered stands for the number of the buffer that begins there, or
+// for one of these.
 constexpr int kNotRegistered = 0;
 constexpr int kSymmetric = -1;  // in another way
 

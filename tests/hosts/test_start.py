@@ -109,7 +109,7 @@ class Networks(jobs.JobTest):
                    "link set eth1 up", "link set eth1_end up")
         self.assertEqual(sorted(self.networks().values()), ["not used", "not used", only])
         if jobs.MESHMEM_UCX:
-            end = time.monotonic() + 10  # UCX sees a new link once the kernel has told of its carrier
+            end = time.monotonic() + 10  # UCX sees a link once the kernel has told of its carrier
             both = self.networks(MESHMEM_NETWORK="ucx")
             while "eth1" not in both and time.monotonic() < end:
                 both = self.networks(MESHMEM_NETWORK="ucx")

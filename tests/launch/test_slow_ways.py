@@ -111,8 +111,9 @@ class SlowWays(launching.LaunchTest):
     def test_nothing_is_said_of_fast_ways_or_unasked(self):
         self.assertEqual(self.kinds_of_pes("-n", 2, PROGRAM, "sum", SHMEM_DEBUG="1"), [])
         self.assertEqual(self.kinds_of_pes("-n", 2, PROGRAM, "sum", SHMEM_DEBUG="1", **BY_RING), [])
-        # What the PEs tell each other for a new team has no order.
-        found = self.kinds_of_pes(*BETWEEN_MACHINES, PROGRAM, "split", SHMEM_DEBUG="1", **IN_PE_ORDER)
+        # The offers for a new team have no order.
+        found = self.kinds_of_pes(*BETWEEN_MACHINES, PROGRAM, "split", SHMEM_DEBUG="1",
+                                  **IN_PE_ORDER)
         self.assertEqual(found, [])
         # Large blocks between host and device are copied one by one in any case.
         found = self.kinds_of_pes(*ON_ONE_MACHINE, PROGRAM, "send_large_blocks", SHMEM_DEBUG="1",

@@ -21,8 +21,9 @@ class UcxSockets {
 
   double patience_seconds() const { return patience_seconds_; }
 
-  // Exists during a call of UCX that may open descriptors. Its destructor sets up the new ones, also
-  // those that another thread of the program opens meanwhile. `listens`: UCX may begin to listen.
+  // Exists during a call of UCX that may open descriptors. Its destructor sets up the new ones, and
+  // also those that another thread of the program opens meanwhile. `listens`: UCX may begin to
+  // listen.
   class Opening {
    public:
     Opening(UcxSockets& sockets, bool listens);
