@@ -84,7 +84,6 @@ void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const v
 // step has few bits, so that a line that has seen no ring for a long time (2^49 operations) still
 // compares as the past.
 inline constexpr int kRingStepBits = 14;
-inline constexpr int kMostRingPes = 1 << (kRingStepBits - 1);
 inline std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
   return (sequence << kRingStepBits) + static_cast<std::uint64_t>(step);
 }

@@ -35,10 +35,7 @@ inline constexpr std::size_t kStageBytes = 64 * 1024;  // of a message in the st
 // Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
-// The rounds of recursive doubling and of dissemination, for up to 2^18 PEs. Recursive doubling
-// takes two rounds more than log2 n. PEs beyond a power of two hand in their data in a round before
-// the others, and get the result in a round after them.
-inline constexpr int kMaxRounds = 20;
+inline constexpr int kMaxRounds = 20;   // of dissemination, for up to 2^20 PEs
 inline constexpr int kMaxTeams = 2048;  // of a PE at the same time: each has a slot
 // The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask
 // the host for, on the same teams.
@@ -57,7 +54,6 @@ struct TeamArea {
   Line ring;     // operation and step: how far this PE is in a ring, or in chunks
   Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
   Line release;  // likewise: the last operation whose last PE has arrived
-  Line round[kStageSlots][kMaxRounds];              // recursive doubling
   Line meet[2][kMaxRounds];                         // dissemination barrier: written by the partner
   Line first_lines[kOneLineSlots];                  // the first line of each message in lines
   Line filled[kStageSlots];                         // says that stage[] is filled

@@ -46,8 +46,6 @@ inline void age(TeamArea& area, std::uint64_t sequence) {
   const auto set = [&](Line& line) { line.epoch.store(sequence, std::memory_order_relaxed); };
   for (Line* line : {&area.arrive, &area.done, &area.release}) set(*line);
   area.ring.epoch.store(sequence << kRingStepBits, std::memory_order_relaxed);
-  for (auto& half : area.round)
-    for (Line& line : half) set(line);
   for (auto& half : area.meet)
     for (Line& line : half) set(line);
   for (Line& line : area.first_lines) set(line);
