@@ -51,7 +51,7 @@ inline constexpr int kSameNumberSlot = kFirstActiveSetSlot - 1;
 struct TeamArea {
   Line arrive;   // the last operation that this PE has announced
   Line done;     // the last in which it has finished reading from others
-  Line ring;     // operation and step: how far this PE is in a ring, or in chunks
+  Line chunks;   // operation and number: how many chunks of its data this PE has
   Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
   Line release;  // likewise: the last operation whose last PE has arrived
   Line meet[2][kMaxRounds];                         // dissemination barrier: written by the partner
