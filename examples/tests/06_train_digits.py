@@ -54,7 +54,7 @@ check("\r" not in "".join(lines), "no progress bar where no terminal is", lines)
 
 bits_of_one = bits(1)
 check(bits(PES) == bits_of_one, "deterministic losses have the bits of one PE's")
-for algorithm in ("ring", "recursive_doubling", "one_shot", "two_shot"):
+for algorithm in ("one_shot", "two_shot"):
     check(bits(PES, MESHMEM_REDUCE_ALGORITHM=algorithm) == bits_of_one, f"{algorithm} has them too")
 
 shown = output_on_terminal()

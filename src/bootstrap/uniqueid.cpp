@@ -77,16 +77,16 @@ void set_up_connection(int fd) {
   keep_from_children(fd);
 }
 
-std::string pack_message(MessageKind kind, const Body& body) {
-  return Body().add(static_cast<std::uint32_t>(kind)).add(body.bytes()).bytes();
+std::string pack_message(MessageKind kind, const Packed& body) {
+  return Packed().add(static_cast<std::uint32_t>(kind)).add(body.bytes()).bytes();
 }
 
 Unpacked unpack_message(std::string& bytes, Message& message) {
   constexpr std::size_t kHead = 8, kLongestBody = std::size_t{1} << 26;
   if (bytes.size() < kHead) return Unpacked::more_to_come;
-  BodyReader reader(bytes);
+  PackedReader reader(bytes);
   const std::uint32_t kind = reader.number();
-  const std::size_t length = BodyReader(std::string_view(bytes).substr(4)).number();
+  const std::size_t length = PackedReader(std::string_view(bytes).substr(4)).number();
   if (kind > static_cast<std::uint32_t>(MessageKind::ended) || length > kLongestBody)
     return Unpacked::invalid;
   if (bytes.size() < kHead + length) return Unpacked::more_to_come;

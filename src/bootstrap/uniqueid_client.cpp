@@ -85,11 +85,11 @@ class UniqueIdClient final : public LauncherClient {
   void abort(int status, const char*) override;
 
  private:
-  std::string ask(MessageKind question, const Body& body, MessageKind answer,
+  std::string ask(MessageKind question, const Packed& body, MessageKind answer,
                   const AwaitedMeeting& awaited);
   std::optional<Message> await(Seconds limit);
   [[noreturn]] void end_in_wait(const AwaitedMeeting& awaited);
-  void send(MessageKind kind, const Body& body = {});
+  void send(MessageKind kind, const Packed& body = {});
   void send_all(const std::string& bytes);
 
   // Called by the thread that reads.
@@ -122,22 +122,22 @@ UniqueIdClient::UniqueIdClient(Job& job, const PlaceById& place, double timeout_
   set_up_connection(fd_);
   send_all(std::string(place.id.token.begin(), place.id.token.end()));
   start_thread("that hears of the other PEs", [this] { read(); }).detach();
-  const Body hello = Body()
-                         .add(static_cast<std::uint32_t>(job.n_pes))
-                         .add(static_cast<std::uint32_t>(job.pe))
-                         .add(is_maker_ ? 1U : 0U)
-                         .add(identity_of_host())
-                         .add(name_of_process());
+  const Packed hello = Packed()
+                           .add(static_cast<std::uint32_t>(job.n_pes))
+                           .add(static_cast<std::uint32_t>(job.pe))
+                           .add(is_maker_ ? 1U : 0U)
+                           .add(identity_of_host())
+                           .add(name_of_process());
   const std::string welcome =
       ask(MessageKind::hello, hello, MessageKind::welcome,
           awaited_in({Among::job, true, "shmemx_init_attr", timeout_seconds, kStartLimit}));
   std::vector<int> machines;
-  BodyReader reader(welcome);
+  PackedReader reader(welcome);
   for (int pe = 0; pe < job.n_pes; ++pe) machines.push_back(static_cast<int>(reader.number()));
   has_neighbours_ = fill_in_nodes(job, machines);
 }
 
-std::string UniqueIdClient::ask(MessageKind question, const Body& body, MessageKind answer,
+std::string UniqueIdClient::ask(MessageKind question, const Packed& body, MessageKind answer,
                                 const AwaitedMeeting& awaited) {
   const std::lock_guard lock(conversation_);
   ShownWait shown(monotonic_ns());
@@ -162,14 +162,14 @@ void UniqueIdClient::end_in_wait(const AwaitedMeeting& awaited) {
   const std::optional<Message> message = await(std::chrono::seconds(2));
   const bool is_named = message && message->kind == MessageKind::absent;
   const std::string who =
-      is_named ? fmt::format("; {}", BodyReader(message->body).text()) : std::string();
+      is_named ? fmt::format("; {}", PackedReader(message->body).text()) : std::string();
   print_end_of_wait(awaited, who);
   abort(1, nullptr);
   _exit(1);
 }
 
 void UniqueIdClient::publish(std::string_view key, std::string_view value, Among) {
-  send(MessageKind::put, Body().add(key).add(value));
+  send(MessageKind::put, Packed().add(key).add(value));
 }
 
 void UniqueIdClient::meet(const Meeting& meeting) {
@@ -178,12 +178,12 @@ void UniqueIdClient::meet(const Meeting& meeting) {
 }
 
 std::string UniqueIdClient::lookup(int pe, std::string_view key) {
-  const std::string body =
-      ask(MessageKind::get, Body().add(static_cast<std::uint32_t>(pe)).add(key), MessageKind::value,
-          {.what = fmt::format("'{}' of PE {}", key, pe),
-           .seconds = timeout_seconds_,
-           .limit = kStartLimit});
-  BodyReader reader(body);
+  const std::string body = ask(
+      MessageKind::get, Packed().add(static_cast<std::uint32_t>(pe)).add(key), MessageKind::value,
+      {.what = fmt::format("'{}' of PE {}", key, pe),
+       .seconds = timeout_seconds_,
+       .limit = kStartLimit});
+  PackedReader reader(body);
   if (reader.number() == 0) fatal("PE {} has not published '{}'", pe, key);
   return std::string(reader.text());
 }
@@ -206,11 +206,11 @@ void UniqueIdClient::end_use(double timeout_seconds) {
 // up to 2 s.
 void UniqueIdClient::abort(int status, const char*) {
   if (getpid() != process_ || aborts_.exchange(true)) return;
-  send(MessageKind::abort, Body().add(static_cast<std::uint32_t>(status)));
+  send(MessageKind::abort, Packed().add(static_cast<std::uint32_t>(status)));
   for (int i = 0; i < 2000 && is_maker_ && !is_ended_; ++i) usleep(1000);
 }
 
-void UniqueIdClient::send(MessageKind kind, const Body& body) {
+void UniqueIdClient::send(MessageKind kind, const Packed& body) {
   send_all(pack_message(kind, body));
 }
 
@@ -260,7 +260,7 @@ void UniqueIdClient::take(Message&& message) {
 void UniqueIdClient::end_with_others(const Message& message) {
   is_ended_ = true;
   while (aborts_) pause();
-  BodyReader reader(message.body);
+  PackedReader reader(message.body);
   const int status = static_cast<int>(reader.number());
   if (status != 0) print_line(fmt::format("{}; this PE ends too", reader.text()));
   _exit(status);

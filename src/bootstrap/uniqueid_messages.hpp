@@ -2,15 +2,15 @@
 //
 // Messages between PEs and their meeting point. A PE first sends the token. Then a message is a
 // kind and a body of numbers and texts.
-// Invariant: nothing is read beyond the bytes that came. Otherwise both ends trust each other.
+// Invariant: both ends trust each other, but nothing is read beyond the bytes that came.
 // Called by uniqueid_server.cpp and uniqueid_client.cpp.
 #ifndef MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
 #define MESHMEM_BOOTSTRAP_UNIQUEID_MESSAGES_HPP_
 
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <string_view>
+
+#include "base/packed.hpp"
 
 namespace meshmem {
 
@@ -35,52 +35,12 @@ enum class MessageKind : std::uint32_t {
   ended,     // status, a text: the job is over. Comes unasked
 };
 
-class Body {
- public:
-  Body& add(std::uint32_t number) {
-    bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);
-    return *this;
-  }
-  Body& add(std::string_view text) {
-    add(static_cast<std::uint32_t>(text.size()));
-    bytes_ += text;
-    return *this;
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// Reads the numbers and texts of a Body in order. A missing number reads as 0, a missing text as
-// "".
-class BodyReader {
- public:
-  explicit BodyReader(std::string_view bytes) : left_(bytes) {}
-  std::uint32_t number() {
-    std::uint32_t number = 0;
-    if (left_.size() < sizeof number) return 0;
-    std::memcpy(&number, left_.data(), sizeof number);
-    left_.remove_prefix(sizeof number);
-    return number;
-  }
-  std::string_view text() {
-    const std::size_t size = number();
-    const std::string_view text = left_.substr(0, size);
-    left_.remove_prefix(text.size());
-    return text;
-  }
-
- private:
-  std::string_view left_;
-};
-
 struct Message {
   MessageKind kind;
   std::string body;
 };
 
-std::string pack_message(MessageKind kind, const Body& body);
+std::string pack_message(MessageKind kind, const Packed& body);
 
 enum class Unpacked { whole, more_to_come, invalid };
 

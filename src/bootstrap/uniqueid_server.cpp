@@ -73,14 +73,14 @@ class MeetingPoint {
   void read_from(Guest& guest);
   void write_to(Guest& guest);
   void answer(Guest& guest, const Message& message);
-  void send(Guest& guest, MessageKind kind, const Body& body = {});
+  void send(Guest& guest, MessageKind kind, const Packed& body = {});
   void drop(Guest& guest);  // closes the connection; serve() removes the guest
   void lose(Guest& guest);  // drops a guest whose connection has ended or is invalid
 
-  void welcome(Guest& guest, BodyReader body);
+  void welcome(Guest& guest, PackedReader body);
   void welcome_all();
-  void put(const Guest& guest, BodyReader body);
-  void get(Guest& guest, BodyReader body);
+  void put(const Guest& guest, PackedReader body);
+  void get(Guest& guest, PackedReader body);
   void meet(Guest& guest, In what);
   void activate(Guest& guest);
   std::string missing_to(const Guest& guest) const;
@@ -98,7 +98,7 @@ class MeetingPoint {
   std::map<std::pair<int, std::string>, std::string> values_;
   std::string ended_pe_;  // a PE that ended while no PE used the library; empty: none
   bool is_over_ = false;
-  Body end_;
+  Packed end_;
 };
 
 void MeetingPoint::serve() {
@@ -191,14 +191,14 @@ void MeetingPoint::write_to(Guest& guest) {
   if (n > 0) guest.to_send.erase(0, static_cast<std::size_t>(n));
 }
 
-void MeetingPoint::send(Guest& guest, MessageKind kind, const Body& body) {
+void MeetingPoint::send(Guest& guest, MessageKind kind, const Packed& body) {
   if (guest.fd < 0) return;
   guest.to_send += pack_message(kind, body);
   write_to(guest);  // the rest is sent when poll() allows; read_from() notices a lost connection
 }
 
 void MeetingPoint::answer(Guest& guest, const Message& message) {
-  const BodyReader body(message.body);
+  const PackedReader body(message.body);
   if (is_over_) return send(guest, MessageKind::ended, end_);
   if (message.kind == MessageKind::hello && guest.pe < 0) return welcome(guest, body);
   if (guest.pe < 0) return drop(guest);
@@ -210,14 +210,14 @@ void MeetingPoint::answer(Guest& guest, const Message& message) {
     case MessageKind::meet:
       return meet(guest, In::meeting);
     case MessageKind::missing:
-      return send(guest, MessageKind::absent, Body().add(missing_to(guest)));
+      return send(guest, MessageKind::absent, Packed().add(missing_to(guest)));
     case MessageKind::active:
       return activate(guest);
     case MessageKind::idle:
       guest.is_active = false;
       return meet(guest, In::goodbye);
     case MessageKind::abort: {
-      const std::uint32_t status = BodyReader(body).number();
+      const std::uint32_t status = PackedReader(body).number();
       return end_job(status, fmt::format("{} ended the job with status {}", text_of(guest),
                                          static_cast<int>(status)));
     }
@@ -226,7 +226,7 @@ void MeetingPoint::answer(Guest& guest, const Message& message) {
   }
 }
 
-void MeetingPoint::welcome(Guest& guest, BodyReader body) {
+void MeetingPoint::welcome(Guest& guest, PackedReader body) {
   const std::uint32_t n_pes = body.number(), pe = body.number();
   guest.is_maker = body.number() == 1;
   guest.machine = body.text();
@@ -255,7 +255,7 @@ void MeetingPoint::welcome(Guest& guest, BodyReader body) {
 
 // Tells all PEs the machine of each, numbered by the first PE on it.
 void MeetingPoint::welcome_all() {
-  Body body;
+  Packed body;
   std::map<std::string, std::uint32_t> machines;
   for (const Guest* guest : pes_)
     body.add(
@@ -263,16 +263,16 @@ void MeetingPoint::welcome_all() {
   for (Guest* guest : pes_) send(*guest, MessageKind::welcome, body);
 }
 
-void MeetingPoint::put(const Guest& guest, BodyReader body) {
+void MeetingPoint::put(const Guest& guest, PackedReader body) {
   const std::string key(body.text());
   values_[{guest.pe, key}] = body.text();
 }
 
-void MeetingPoint::get(Guest& guest, BodyReader body) {
+void MeetingPoint::get(Guest& guest, PackedReader body) {
   const int pe = static_cast<int>(body.number());
   const auto found = values_.find({pe, std::string(body.text())});
-  if (found == values_.end()) return send(guest, MessageKind::value, Body().add(0U));
-  send(guest, MessageKind::value, Body().add(1U).add(found->second));
+  if (found == values_.end()) return send(guest, MessageKind::value, Packed().add(0U));
+  send(guest, MessageKind::value, Packed().add(1U).add(found->second));
 }
 
 void MeetingPoint::meet(Guest& guest, In what) {

@@ -80,15 +80,6 @@ void combine_terms(const Reduction& op, void* dest, std::size_t count, int n, in
 void combine_tile(const NodeTeam& team, const Reduction& op, void* dest, const void* source,
                   std::size_t count);
 
-// The epoch on a `ring` line is the sequence number, shifted by this many bits, plus the step. The
-// step has few bits, so that a line that has seen no ring for a long time (2^49 operations) still
-// compares as the past.
-inline constexpr int kRingStepBits = 14;
-inline constexpr int kMostRingPes = 1 << (kRingStepBits - 1);
-inline std::uint64_t ring_epoch(std::uint64_t sequence, int step) {
-  return (sequence << kRingStepBits) + static_cast<std::uint64_t>(step);
-}
-
 // The host's algorithms in device/collectives/algorithms.def: reduce_one_shot() and so on, each in
 // a file of its name. For teams of two PEs or more; the last step of the Reduction is the caller's.
 #define MESHMEM_DECLARE_true(name)                                                        \

@@ -10,11 +10,6 @@
 namespace meshmem::schedule {
 namespace {
 
-int modulo(int value, int n) {
-  const int rest = value % n;
-  return rest < 0 ? rest + n : rest;
-}
-
 int log2_floor(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 
 }  // namespace
@@ -29,11 +24,6 @@ Range share(std::size_t count, std::size_t grain, int n, int index) {
   };
   return {border(static_cast<std::size_t>(index)), border(static_cast<std::size_t>(index) + 1)};
 }
-
-int ring_left(int n, int pe) { return modulo(pe - 1, n); }
-int ring_right(int n, int pe) { return modulo(pe + 1, n); }
-int ring_reduce_share(int n, int pe, int step) { return modulo(pe - step, n); }
-int ring_gather_share(int n, int pe, int step) { return modulo(pe + 1 - step, n); }
 
 int doubling_steps(int n) { return n == 1 ? 0 : log2_floor(n) + 2; }
 
@@ -52,7 +42,7 @@ Exchange doubling_exchange(int n, int pe, int step) {
 }
 
 int dissemination_rounds(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
-int dissemination_target(int n, int pe, int round) { return modulo(pe + (1 << round), n); }
+int dissemination_target(int n, int pe, int round) { return (pe + (1 << round)) % n; }
 
 int binomial_parent(int pe) { return pe & (pe - 1); }
 

@@ -22,15 +22,6 @@ struct Range {
 // PEs write one cache line.
 Range share(std::size_t count, std::size_t grain, int n, int index);
 
-// Ring of n PEs, in two passes of n - 1 steps each; every step reads from the PE to the left. In
-// pass one step s (1 .. n-1) PE p adds its own data to the partial sum of share ring_reduce_share;
-// afterwards PE p holds the sum of share p + 1. In pass two it copies the finished share
-// ring_gather_share.
-int ring_left(int n, int pe);
-int ring_right(int n, int pe);
-int ring_reduce_share(int n, int pe, int step);
-int ring_gather_share(int n, int pe, int step);
-
 // Recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4, with the extra PEs at the
 // end). Let p2 be the largest power of two <= n. First PE p2 + e gives its data to PE e (step 0).
 // Then the first p2 PEs exchange with p xor 2^k (steps 1 ..), and PE e gives the result back (last

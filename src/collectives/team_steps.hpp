@@ -33,6 +33,15 @@ inline bool has_reached(std::uint64_t epoch, std::uint64_t wanted) {
 
 inline std::uint64_t begin_operation(NodeTeam& team) { return ++team.sequence; }
 
+// The epoch on a `chunks` line is the sequence number, shifted by this many bits, plus the number
+// of chunks. That number has few bits, so that a line that has seen no chunk for a long time (2^49
+// operations) still compares as the past.
+inline constexpr int kChunkBits = 14;
+inline constexpr std::size_t kMostChunks = std::size_t{1} << (kChunkBits - 1);
+inline std::uint64_t chunk_epoch(std::uint64_t sequence, int chunks) {
+  return (sequence << kChunkBits) + static_cast<std::uint64_t>(chunks);
+}
+
 // Publishes all that this PE has written so far to each PE whose await() sees the epoch.
 inline void publish(Line& line, std::uint64_t epoch) {
   fuzz_schedule();

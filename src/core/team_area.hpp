@@ -36,10 +36,7 @@ inline constexpr int kMostFarPes = kStageBytes;  // in a job over machines: one 
 // Calls on streams that MESHMEM_CHECK remembers, and the lines that the text of each takes.
 inline constexpr int kSaidCalls = 8;
 inline constexpr int kSaidLines = 4;
-// The rounds of recursive doubling and of dissemination, for up to 2^18 PEs. Recursive doubling
-// takes two rounds more than log2 n. PEs beyond a power of two hand in their data in a round before
-// the others, and get the result in a round after them.
-inline constexpr int kMaxRounds = 20;
+inline constexpr int kMaxRounds = 20;   // of dissemination, for up to 2^20 PEs
 inline constexpr int kMaxTeams = 2048;  // of a PE at the same time: each has a slot
 // The number of areas of a PE. Those after the first kMaxTeams are for collectives that kernels ask
 // the host for, on the same teams.
@@ -55,10 +52,9 @@ inline constexpr int kSameNumberSlot = kFirstActiveSetSlot - 1;
 struct TeamArea {
   Line arrive;   // the last operation that this PE has announced
   Line done;     // the last in which it has finished reading from others
-  Line ring;     // operation and step: how far this PE is in a ring, or in chunks
+  Line chunks;   // operation and number: how many chunks of its data this PE has
   Line count;    // counting barrier, in the area of the team's PE 0: arrivals, 0 between two
   Line release;  // likewise: the last operation whose last PE has arrived
-  Line round[kStageSlots][kMaxRounds];              // recursive doubling
   Line meet[2][kMaxRounds];                         // dissemination barrier: written by the partner
   Line first_lines[kOneLineSlots];                  // the first line of each message in lines
   Line filled[kStageSlots];                         // says that stage[] is filled

@@ -22,7 +22,7 @@
 
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "base/waiting/wait.hpp"
-#include "collectives/reduction.hpp"
+#include "collectives/team_steps.hpp"
 #include "core/team.hpp"
 #include "core/team_area.hpp"
 #include "memory/address_map.hpp"
@@ -45,9 +45,7 @@ inline Memory zeroed_memory(std::size_t bytes) {
 inline void age(TeamArea& area, std::uint64_t sequence) {
   const auto set = [&](Line& line) { line.epoch.store(sequence, std::memory_order_relaxed); };
   for (Line* line : {&area.arrive, &area.done, &area.release}) set(*line);
-  area.ring.epoch.store(sequence << kRingStepBits, std::memory_order_relaxed);
-  for (auto& half : area.round)
-    for (Line& line : half) set(line);
+  area.chunks.epoch.store(sequence << kChunkBits, std::memory_order_relaxed);
   for (auto& half : area.meet)
     for (Line& line : half) set(line);
   for (Line& line : area.first_lines) set(line);

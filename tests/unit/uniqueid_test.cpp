@@ -50,7 +50,7 @@ TEST(UniqueId, HasAddressesThatOthersReach) {
 
 TEST(UniqueIdMessages, ArriveInPieces) {
   const std::string bytes =
-      pack_message(MessageKind::put, Body().add("key").add("").add(0x80000001U)) +
+      pack_message(MessageKind::put, Packed().add("key").add("").add(0x80000001U)) +
       pack_message(MessageKind::idle, {});
   std::string received;
   std::vector<Message> messages;
@@ -61,7 +61,7 @@ TEST(UniqueIdMessages, ArriveInPieces) {
   }
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[0].kind, MessageKind::put);
-  BodyReader reader(messages[0].body);
+  PackedReader reader(messages[0].body);
   EXPECT_EQ(reader.text(), "key");
   EXPECT_EQ(reader.text(), "");
   EXPECT_EQ(reader.number(), 0x80000001U);
@@ -73,12 +73,12 @@ TEST(UniqueIdMessages, ArriveInPieces) {
 
 TEST(UniqueIdMessages, WhatIsNoneIsNonsense) {
   Message message{};
-  std::string unknown = Body().add(1000U).add(0U).bytes();
+  std::string unknown = Packed().add(1000U).add(0U).bytes();
   EXPECT_EQ(unpack_message(unknown, message), Unpacked::invalid);
-  std::string too_long = Body().add(1U).add(0xffffffffU).bytes();
+  std::string too_long = Packed().add(1U).add(0xffffffffU).bytes();
   EXPECT_EQ(unpack_message(too_long, message), Unpacked::invalid);
-  std::string lies(BodyReader("\xff\xff\xff\xff"
-                              "abc")
+  std::string lies(PackedReader("\xff\xff\xff\xff"
+                                "abc")
                        .text());
   EXPECT_EQ(lies, "abc");
 }

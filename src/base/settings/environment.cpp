@@ -60,21 +60,18 @@ constexpr Word<ReduceRule> kRules[] = {
 };
 
 // A sentence for each algorithm.
-#define NOTE_true(fallback) ". "
-#define NOTE_false(fallback) ". On host memory it is " #fallback ". "
 #define MESHMEM_ALGORITHM(name, host, kernel, scatters, fallback, in_pe_order, most_threads, text) \
-  "" #name ": " text NOTE_##host(fallback)
+  "" #name ": " text ". "
 constexpr std::string_view kAboutAlgorithms =
     "The algorithm of reductions that the host calls, on memory of the host and of devices. auto "
     "chooses by bytes and number of PEs; classic is recursive_doubling up to 32 KiB and ring "
-    "above. "
+    "above, and auto on host memory. "
 #include "device/collectives/algorithms.def"
+    "On host memory one_shot and one_shot_wide are one_shot, and all others are two_shot. "
     "On other devices, and for integers of 1 and 2 bytes, one_shot_wide and two_shot_wide are "
     "one_shot and two_shot. Groups in users' kernels follow one_shot, two_shot and pull, and "
     "otherwise choose by size. The same on all PEs.";
 #undef MESHMEM_ALGORITHM
-#undef NOTE_false
-#undef NOTE_true
 
 // The most threads that a block may have under this rule.
 constexpr unsigned most_threads(const ReduceRule& rule) {

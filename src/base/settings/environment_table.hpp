@@ -21,7 +21,8 @@ X(SHMEM_DEBUG, debug, presence, false,
 X(MESHMEM_REDUCE_ALGORITHM, reduce_algorithm, reduce_algorithm, ReduceRule::automatic,
   kAboutAlgorithms)
 X(MESHMEM_REDUCE_RING_MIN_BYTES, reduce_ring_min_bytes, optional_size, std::nullopt,
-  "Reductions of at least this many bytes use the ring when the algorithm is auto or classic. "
+  "Reductions of at least this many bytes on device memory use the ring when the algorithm is auto "
+  "or classic. "
   "Unset: auto uses the measured thresholds built into the library. The same on all PEs.")
 X(MESHMEM_DETERMINISTIC, deterministic, boolean, false,
   "Every reduction combines the values in PE order, so that results do not depend on the "

@@ -71,9 +71,7 @@ namespace meshmem {
   X(forced_algorithm,                                                                              \
     "the algorithm that MESHMEM_REDUCE_ALGORITHM names cannot do this reduction, so the library "  \
     "uses another",                                                                                \
-    "unset it, or see docs/collectives.md for what each algorithm can do")                         \
-  X(ring_of_too_many_pes, "the ring has no room for this many PEs, so two_shot reduces",           \
-    "unset MESHMEM_REDUCE_ALGORITHM and MESHMEM_REDUCE_RING_MIN_BYTES, or use smaller teams")
+    "unset it, or see docs/collectives.md for what each algorithm can do")
 
 enum class SlowWay : unsigned {
 #define MESHMEM_SLOW_WAY_NAME(kind, what, help) kind,

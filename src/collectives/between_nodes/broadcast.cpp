@@ -7,7 +7,6 @@
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/message.hpp"
-#include "collectives/reduction.hpp"
 #include "collectives/schedule.hpp"
 #include "memory/copy.hpp"
 #include "one_sided/one_sided.hpp"
@@ -71,12 +70,11 @@ void broadcast_message(Team& team, const Tree& tree, void* dest, const void* sou
 }
 
 // Large data in host memory: the head receives it in its dest. The other members copy a chunk from
-// there once the head's `ring` line says that it has arrived.
+// there once the head's `chunks` line says that it has arrived.
 class InChunks {
  public:
   InChunks(Team& team, void* dest, const void* source, std::size_t bytes)
       : team_(team), dest_(dest), source_(source), bytes_(bytes) {
-    constexpr std::size_t kMostChunks = std::size_t{1} << (kRingStepBits - 1);
     chunk_ = std::max(kBroadcastChunk, bytes / kMostChunks + 1);
     chunks_ = static_cast<int>((bytes + chunk_ - 1) / chunk_);
   }
@@ -107,7 +105,7 @@ class InChunks {
     const bool is_root = tree.parent < 0;
     const void* data = is_root ? source_ : dest_;
     const auto say = [&](int chunks) {
-      publish(team_.node.my_area().ring, ring_epoch(sequence, chunks));
+      publish(team_.node.my_area().chunks, chunk_epoch(sequence, chunks));
     };
     const auto expect = [&](int chunk) {  // saves a copy when the chunk arrives
       if (!is_root && chunk < chunks_)
@@ -130,7 +128,7 @@ class InChunks {
   void copy_from(int head, const void* data, std::uint64_t sequence) {
     NodeTeam& node = team_.node;
     for (int chunk = 0; chunk < chunks_; ++chunk) {
-      await(node, node.area_of(head).ring, ring_epoch(sequence, chunk + 1), head);
+      await(node, node.area_of(head).chunks, chunk_epoch(sequence, chunk + 1), head);
       copy_buffer(at(dest_, begin(chunk)),
                   node.translate(at(data, begin(chunk)), length(chunk), head), length(chunk));
     }

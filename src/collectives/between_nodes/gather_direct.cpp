@@ -8,7 +8,6 @@
 #include "collectives/between_nodes/algorithms.hpp"
 #include "collectives/between_nodes/choice.hpp"
 #include "collectives/between_nodes/operation.hpp"
-#include "collectives/reduction.hpp"
 #include "collectives/team_steps.hpp"
 #include "memory/copy.hpp"
 
@@ -23,7 +22,6 @@ class Gathering {
         layout_(layout),
         dest_(static_cast<std::byte*>(dest)),
         source_(static_cast<const std::byte*>(source)) {
-    constexpr std::size_t kMostChunks = std::size_t{1} << (kRingStepBits - 1);
     chunk_ = std::max(kMoveChunk, layout.largest() / kMostChunks + 1);
   }
 
@@ -38,10 +36,10 @@ class Gathering {
       if (chunk == 0 && layout_.size(team_.me) > 0)
         copy_buffer(dest_ + layout_.begin(team_.me), source_, layout_.size(team_.me));
       receive(chunk);
-      publish(node.my_area().ring, ring_epoch(sequence, chunk + 1));
+      publish(node.my_area().chunks, chunk_epoch(sequence, chunk + 1));
       for (int i = 1; i < node.n; ++i) {
         const int near = (node.me + i) % node.n;
-        await(node, node.area_of(near).ring, ring_epoch(sequence, chunk + 1), near);
+        await(node, node.area_of(near).chunks, chunk_epoch(sequence, chunk + 1), near);
         copy_from(near, chunk);
       }
     }

@@ -37,8 +37,7 @@ void reduce(NodeTeam& team, const Reduction& op, void* dest, const void* source,
     if (dest != source) std::memcpy(dest, source, bytes);
     return;
   }
-  reduce_by(reduce_policy.host_algorithm(bytes, team.n, team.in_pe_order), team, op, dest, source,
-            count);
+  reduce_by(reduce_policy.host_algorithm(bytes, team.n), team, op, dest, source, count);
   finish(op, dest, count, team.n);  // all have left: dest is this PE's alone again
 }
 

@@ -5,11 +5,11 @@
 #include "collectives/policy/reduce_policy.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/status/slow_ways.hpp"
 #include "collectives/policy/reduce_tables.hpp"
-#include "collectives/reduction.hpp"
 #include "gpu/device_target.hpp"
 
 namespace meshmem {
@@ -17,6 +17,12 @@ namespace meshmem {
 constinit ReducePolicy reduce_policy;
 
 static_assert(kMostReduceBlocks == device::kChannels);
+static_assert(std::all_of(std::begin(device::kReduceAlgorithms),
+                          std::end(device::kReduceAlgorithms),
+                          [](const device::ReduceAlgorithmRow& row) {
+                            return row.adds_in_pe_order || !row.is_on_host;
+                          }),
+              "so that host_algorithm() need not know whether the order is fixed");
 
 namespace {
 
@@ -95,22 +101,13 @@ std::optional<ReduceAlgorithm> ReducePolicy::algorithm_by_settings(std::size_t b
   return algorithm;
 }
 
-ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_pes,
-                                                       bool in_pe_order) const {
-  const auto by_settings = algorithm_by_settings(bytes, in_pe_order);
-  const ReduceAlgorithm algorithm =
-      by_settings ? *by_settings : find_row(host_rows(), bytes, n_pes)->plan.algorithm;
-  const device::ReduceAlgorithmRow& row = device::row_of(algorithm);
-  if (!row.is_on_host) {
+ReduceAlgorithm ReducePolicy::host_algorithm_of_tables(std::size_t bytes, int n_pes) const {
+  if (settings.rule.kind != ReduceRule::one)
+    return find_row(host_rows(), bytes, n_pes)->plan.algorithm;
+  ReduceAlgorithm algorithm = settings.rule.algorithm;
+  if (!device::row_of(algorithm).is_on_host)
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
-    return row.fallback;
-  }
-  if (algorithm == ring && n_pes > kMostRingPes) {
-    const bool by_size = settings.rule.kind == ReduceRule::automatic;
-    note_slow_way(SlowWay::ring_of_too_many_pes,
-                  by_size ? "MESHMEM_REDUCE_RING_MIN_BYTES" : "MESHMEM_REDUCE_ALGORITHM");
-    return two_shot;
-  }
+  while (!device::row_of(algorithm).is_on_host) algorithm = device::row_of(algorithm).fallback;
   return algorithm;
 }
 

@@ -44,17 +44,15 @@ class ReducePolicy {
   // thread may call it.
   void use_plan(const std::optional<device::Plan>& plan);
 
-  // in_pe_order: the algorithm must add in PE order (NodeTeam::in_pe_order).
-
-  // For host memory: an algorithm that the host has. Small sizes need no look at the tables, which
-  // would take a tenth of the reduction's time. One-shot adds in PE order.
-  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes, bool in_pe_order = false) const {
-    if (bytes <= kOneShotBytes && settings.rule.kind == ReduceRule::automatic &&
-        !settings.ring_min_bytes) [[likely]]
+  // For host memory: an algorithm that the host has, which adds in PE order. Small sizes need no
+  // look at the tables, which would take a tenth of the reduction's time.
+  ReduceAlgorithm host_algorithm(std::size_t bytes, int n_pes) const {
+    if (bytes <= kOneShotBytes && settings.rule.kind != ReduceRule::one) [[likely]]
       return ReduceAlgorithm::one_shot;
-    return host_algorithm_of_tables(bytes, n_pes, in_pe_order);
+    return host_algorithm_of_tables(bytes, n_pes);
   }
-  // Returns the plan for a kernel of a team with `channels` channels.
+  // Returns the plan for a kernel of a team with `channels` channels. in_pe_order: the algorithm
+  // must add in PE order (NodeTeam::in_pe_order).
   device::Plan kernel_plan(std::size_t bytes, int n_pes, int channels,
                            bool in_pe_order = false) const;
   // The same for a reduce-scatter with `bytes` for each PE: around the ring, or in one hop.
@@ -74,7 +72,7 @@ class ReducePolicy {
   static constexpr std::size_t kOneShotBytes = 512;
 
  private:
-  ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes, bool in_pe_order) const;
+  ReduceAlgorithm host_algorithm_of_tables(std::size_t bytes, int n_pes) const;
   std::optional<ReduceAlgorithm> algorithm_by_settings(std::size_t bytes, bool in_pe_order) const;
   std::optional<device::ReduceLimits> limits_by_settings() const;
   device::ReduceLimits block_limits(int n_pes) const;

@@ -16,8 +16,8 @@ using enum ReduceAlgorithm;
 
 // Host memory. Measured with `./mesh bench` (docs/collectives.md): one_shot, in which each PE reads
 // all data, is fastest as long as the data fits in a few cache lines. Then two_shot wins, which
-// shares the work. Ring and recursive doubling never win within one machine, where every PE reads
-// every other directly. They are here for MESHMEM_REDUCE_ALGORITHM, and for comparisons.
+// shares the work. A ring or recursive doubling cannot win within one machine, where every PE reads
+// every other directly.
 constexpr Row kHostRows[] = {
     {512, 2, {one_shot, 1, 1}},
     {1024, 4, {one_shot, 1, 1}},
