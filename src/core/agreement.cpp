@@ -48,7 +48,7 @@ constexpr std::uint64_t hash_of(std::initializer_list<std::size_t> numbers) {
 // Tells builds of the same sources apart whose target, options or compiler lay structures out
 // differently.
 constexpr std::uint64_t kLayout = hash_of(
-    {sizeof(ArenaHeader), offsetof(ArenaHeader, lost), sizeof(DirectoryEntry),
+    {sizeof(ArenaHeader), offsetof(ArenaHeader, loss), sizeof(DirectoryEntry),
      offsetof(DirectoryEntry, settings), offsetof(DirectoryEntry, device), sizeof(WireAddress),
      sizeof(JobStatus), sizeof(PeStatus), sizeof(TeamArea), kTeamAreas, kStageBytes,
      sizeof(ActiveSetList), sizeof(Settings), sizeof(network::Record), sizeof(network::Head),

@@ -100,7 +100,7 @@ void Network::connect(int me, NodeMemory& memory, const Nodes& nodes, const Node
        .server_of = [&nodes](int pe) { return nodes.server_of(pe); },
        .wire_address_of = [&nodes](int pe) { return meshmem::wire_address_of(nodes, pe); },
        .name_of = [&nodes](int pe) { return nodes.name_of(pe); },
-       .lost = &memory.arena().header().lost,
+       .loss_report = &memory.arena().header().loss,
        .device_place = &find_in_device_memory,
        .device = &staged_access()});
   the_transport = unconnected_.release();

@@ -39,7 +39,7 @@ struct Team {
   std::vector<int> all_pes;
   int my_node = 0;
   int fewest_cores = std::numeric_limits<int>::max();  // of a node (spread.hpp)
-  std::uint64_t far_sequence = 0;                      // operations between nodes so far
+  std::uint64_t far_sequence = 0;                      // of the last operation between nodes
 
   // Under MESHMEM_CHECK, how many calls the members have compared: of the host, and on streams.
   std::uint64_t host_calls = 0;

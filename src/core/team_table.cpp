@@ -32,7 +32,8 @@ std::vector<int> pes_with_number_of(int me, const std::vector<int>& pes, const N
 }
 
 std::uint64_t highest_of(const Team& team) {
-  const std::uint64_t highest = std::max(team.node.sequence, team.stream_calls);
+  const std::uint64_t highest =
+      std::max({team.node.sequence, team.far_sequence, team.stream_calls});
   return team.twin_for_kernels ? std::max(highest, highest_of(*team.twin_for_kernels)) : highest;
 }
 
@@ -108,7 +109,8 @@ std::unique_ptr<Team> TeamTable::make(std::vector<int> pes, int slot,
   node.areas.reserve(node.pes.size());
   for (const int pe : node.pes) node.areas.push_back(area_of_(pe, slot));
   team->slot = node.slot = slot;
-  node.sequence = node.known_started = team->stream_calls = start_sequence;
+  node.sequence = node.known_started = start_sequence;
+  team->far_sequence = team->stream_calls = start_sequence;
   node.more_pes_than_cores = more_pes_than_cores_;
   team->fewest_cores = fewest_cores_;
   return team;

@@ -84,8 +84,8 @@ struct alignas(64) ArenaHeader {
   // not failed. They count from 1.
   std::atomic<std::uint64_t> failed_start{0}, good_start{0};
   std::atomic<bool> reports_unfinished_exit{
-      false};                // a PE here has ended without shmem_finalize and prints that
-  std::atomic<int> lost{0};  // see NetworkPlan::lost
+      false};        // a PE here has ended without shmem_finalize and prints that
+  OneReport loss{};  // that a PE of this node has lost a PE of another
 };
 
 class Arena {

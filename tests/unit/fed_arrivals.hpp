@@ -61,7 +61,8 @@ class FedArrivals {
         .local_index_of = [](int pe) { return pe % 2; },
         .server_of = [](int pe) { return pe; },
         .wire_address_of = wire_address,
-        .name_of = [](int pe) { return "PE " + std::to_string(pe); }};
+        .name_of = [](int pe) { return "PE " + std::to_string(pe); },
+        .loss_report = nullptr};
     state_.segments.map(2, state_.plan.base_of, state_.plan.segment_bytes);
     state_.opening = 1;
     state_.answer_with = [](const std::byte*, std::size_t, std::byte*, std::size_t) {

@@ -273,6 +273,21 @@ TEST(LostPe, EndsTheJobWithALine) {
     EXPECT_EXIT(lose(was_silent), testing::ExitedWithCode(1), "lost PE 1 on host t: a reason");
 }
 
+TEST(LostPe, IsReportedByOnePeOfANode) {
+  const auto lose = [] {
+    NetworkPes job({.nodes = 2, .pes_of_node = 3});
+    const std::uint64_t value = 1;
+    for (const int pe : {0, 1, 2}) {
+      job.of(pe).put({pe + 3, RemoteSegment::heap, 0}, &value, sizeof value);
+      job.of(pe).complete();
+    }
+    for (const int pe : {0, 1, 2}) job.wire(pe).lose(pe + 3, "a reason", true);
+    std::this_thread::sleep_for(std::chrono::seconds(100));  // the threads report the loss
+  };
+  EXPECT_EXIT(lose(), testing::ExitedWithCode(1),
+              testing::MatchesRegex("meshmem: [^\n]*: lost PE [345] on host t: a reason\n"));
+}
+
 // A PE that has closed says so; then it may disappear, though others have not closed yet.
 TEST(LostPe, IsNotMissedAfterItsBye) {
   NetworkPes job({.nodes = 2, .pes_of_node = 1});

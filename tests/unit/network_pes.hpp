@@ -89,7 +89,8 @@ class NetworkPes {
         .local_index_of = [per_node](int pe) { return pe % per_node; },
         .server_of = [per_node, mine](int pe) { return pe / per_node * per_node + mine; },
         .wire_address_of = [this](int pe) { return of(pe).wire_address(); },
-        .name_of = [](int pe) { return "PE " + std::to_string(pe) + " on host t"; }};
+        .name_of = [](int pe) { return "PE " + std::to_string(pe) + " on host t"; },
+        .loss_report = pes_[static_cast<std::size_t>(first)].loss_report.get()};
     if (!shape_.has_device) return plan;
     plan.device = pes_[static_cast<std::size_t>(me)].access.get();
     plan.device_place = [this, first](int index, std::size_t offset,
@@ -107,6 +108,7 @@ class NetworkPes {
     std::unique_ptr<StagedAccess> access;
     std::unique_ptr<NetworkTransport> transport;
     LocalWire* wire;
+    std::unique_ptr<OneReport> loss_report = std::make_unique<OneReport>();
   };
 
   void add_pe() {

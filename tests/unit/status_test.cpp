@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -184,6 +185,38 @@ TEST(StatusTable, NamesPesByRanges) {
   std::vector<int> even;
   for (int i = 0; i < 40; i += 2) even.push_back(i);
   EXPECT_EQ(pe_list(even), "0,2,4,6,8,10,12,14,... (20 PEs)");
+}
+
+TEST(OneReport, IsMadeByOneWhileTheOthersWait) {
+  using std::chrono::milliseconds;
+  static_assert(sizeof(OneReport) == sizeof(std::uint32_t));
+  OneReport report{};
+  std::atomic<int> makers{0}, made{0};
+  EXPECT_FALSE(report.has_begun());
+  std::vector<std::thread> pes;
+  for (int pe = 0; pe < 5; ++pe) {
+    pes.emplace_back([&] {
+      if (!report.begin()) {
+        report.await_end(milliseconds(100'000));
+        EXPECT_EQ(made, 1);
+        return;
+      }
+      ++makers;
+      std::this_thread::sleep_for(milliseconds(20));
+      ++made;
+      report.end();
+    });
+  }
+  for (std::thread& pe : pes) pe.join();
+  EXPECT_EQ(makers, 1);
+  EXPECT_TRUE(report.has_begun());
+}
+
+TEST(OneReport, IsNotAwaitedForEverIfItsMakerDies) {
+  OneReport report{};
+  EXPECT_TRUE(report.begin());
+  report.await_end(std::chrono::milliseconds(20));
+  EXPECT_FALSE(report.begin());
 }
 
 TEST(OwnStatus, ShowsAWaitAsLongAsItLasts) {

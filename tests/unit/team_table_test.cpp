@@ -53,6 +53,7 @@ TEST_F(Table, NumbersTheTeamAndStartsItsSequence) {
   EXPECT_EQ(team.slot, 7);
   EXPECT_EQ(team.node.sequence, 90u);
   EXPECT_EQ(team.node.known_started, 90u);
+  EXPECT_EQ(team.far_sequence, 90u);
   EXPECT_EQ(team.config.num_contexts, 4);
   EXPECT_EQ(team.find_world_pe(5), 0);
   EXPECT_EQ(team.find_world_pe(1), 2);
@@ -104,6 +105,17 @@ TEST_F(Table, UsesSlotsAgainWithHigherSequences) {
   table_.end_offer(1, true);
   table_.remove(table_.add({3}, 0, 20, {}));  // a lower one does not set it back
   EXPECT_EQ(table_.offer(1).highest_sequence, 500u);
+}
+
+// Operations between nodes number themselves, and those of the twin too.
+TEST_F(Table, GoesOnAboveTheOperationsBetweenNodes) {
+  Team& team = table_.add({3, 5}, 0, 10, {});
+  team.node.sequence = 20;
+  team.far_sequence = 500;
+  EXPECT_EQ(table_.highest_sequence(), 500u);
+  team.twin_for_kernels->far_sequence = 600;
+  table_.remove(team);
+  EXPECT_EQ(table_.offer(1).highest_sequence, 600u);
 }
 
 TEST_F(Table, FindsALivingPublishedTeamByItsHandle) {

@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -80,15 +80,6 @@ StatusBoard map_board(int file) {
   const StatusBoard found(memory, bytes);
   if (!found.is_valid()) munmap(memory, bytes);
   return found;
-}
-
-// Waits while another PE prints the table. To return earlier could end the job in the middle of it.
-void await_table(const std::atomic<std::uint32_t>& printed) {
-  constexpr std::uint64_t kLongestNs = 12'000'000'000;
-  constexpr timespec kNap{0, 10'000'000};
-  const std::uint64_t until_ns = monotonic_ns() + kLongestNs;
-  while (printed.load(std::memory_order_acquire) < 2 && monotonic_ns() < until_ns)
-    nanosleep(&kNap, nullptr);
 }
 
 // A PE's only wait, and its row's version, which each write raises by 2. since_ns is 0 if the PE
@@ -339,13 +330,11 @@ void ShownWait::end_look_up() {
 
 void print_status_table() {
   if (own_pe.load(std::memory_order_acquire) == nullptr) return;
-  std::atomic<std::uint32_t>& printed = board.job().tables_printed;
-  std::uint32_t none = 0;
-  // Relaxed: it only chooses the PE that prints.
-  if (!printed.compare_exchange_strong(none, 1, std::memory_order_relaxed))
-    return await_table(printed);
+  OneReport& table = board.job().table;
+  // To return before the other PE has printed could end the job in the middle of the table.
+  if (!table.begin()) return table.await_end(std::chrono::seconds(12));
   print_text(fmt::format("meshmem: {}\n", status_table_with_callers(board)));
-  printed.store(2, std::memory_order_release);
+  table.end();
 }
 
 }  // namespace meshmem

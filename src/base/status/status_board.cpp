@@ -9,6 +9,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace meshmem {
 namespace {
@@ -113,6 +114,21 @@ void PeStatus::give_row_back(WaitRow* row) {
   }
   row->clear();
   row->taken.store(0, std::memory_order_release);  // publishes the version to the next owner
+}
+
+bool OneReport::begin() {
+  std::uint32_t state = kNotBegun;
+  // Relaxed: it only chooses the maker of the report.
+  return state_.compare_exchange_strong(state, kBegun, std::memory_order_relaxed);
+}
+
+void OneReport::end() { state_.store(kMade, std::memory_order_release); }
+
+void OneReport::await_end(std::chrono::milliseconds longest) const {
+  constexpr auto kNap = std::chrono::milliseconds(5);
+  const auto end = std::chrono::steady_clock::now() + longest;
+  while (state_.load(std::memory_order_acquire) != kMade && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kNap);
 }
 
 std::size_t StatusBoard::bytes_for(int n_pes) {

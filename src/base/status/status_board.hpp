@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -67,6 +68,21 @@ struct WaitSeen {
 // False: the row is empty, or is being written.
 bool read_row(const WaitRow& row, WaitSeen& seen);
 
+// A report that one of the processes that share this memory makes for all of them.
+class OneReport {
+ public:
+  // True: the caller is the first. It makes the report, and then calls end().
+  bool begin();
+  bool has_begun() const { return state_.load(std::memory_order_relaxed) != kNotBegun; }
+  void end();
+  // Returns when the report has been made, or after this time, as its maker may have died.
+  void await_end(std::chrono::milliseconds longest) const;
+
+ private:
+  static constexpr std::uint32_t kNotBegun = 0, kBegun = 1, kMade = 2;
+  std::atomic<std::uint32_t> state_;
+};
+
 enum class PePhase : std::uint32_t { silent, starting, running, finalized };
 
 // Keeps PEs out of each other's pages where these are small. Larger pages do no harm, since no part
@@ -97,7 +113,7 @@ struct alignas(kStatusPage) JobStatus {
   static constexpr std::uint64_t kMagic = 0x346574617473686d;  // "mhstate4"
   std::atomic<std::uint64_t> magic;                            // stored last
   std::atomic<std::uint32_t> n_pes;
-  std::atomic<std::uint32_t> tables_printed;  // 1: a PE prints the table, 2: it is done
+  OneReport table;
   std::atomic<std::uint64_t> started_ns;
   // Until then waits look up where the program has called, since a table is being made.
   std::atomic<std::uint64_t> callers_wanted_until_ns;

@@ -2,9 +2,8 @@
 //
 // One collective of a team over several nodes, as its members see it: its messages, and which PE is
 // on which node. PEs have their numbers in the team; nodes are numbered as in team.nodes.
-// Invariant: all members begin the same operations in the same order. A PE receives a message
-// inside the operation that it belongs to. So a later team in the same slot may use the same keys
-// again. Used by the files of this folder.
+// Invariant: all members begin the same operations in the same order. Their numbers only grow, also
+// when a later team uses the slot, so no key is used twice. Used by the files of this folder.
 #ifndef MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_
 #define MESHMEM_COLLECTIVES_BETWEEN_NODES_OPERATION_HPP_
 

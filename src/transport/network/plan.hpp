@@ -5,20 +5,17 @@
 #ifndef MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 #define MESHMEM_TRANSPORT_NETWORK_PLAN_HPP_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "base/status/status_board.hpp"
 #include "gpu/device_access.hpp"
 #include "transport/transport.hpp"
 #include "transport/wire.hpp"
 
 namespace meshmem {
-
-// A value of *NetworkPlan::lost: the line about a lost PE has been printed.
-inline constexpr int kLossReported = -1;
 
 struct NetworkPlan {
   int me;                  // this PE, as numbered in the world
@@ -35,9 +32,8 @@ struct NetworkPlan {
   std::function<int(int pe)> server_of;  // the PE that executes this PE's operations on `pe`
   std::function<std::string(int pe)> wire_address_of;
   std::function<std::string(int pe)> name_of;  // "PE 3 on host b"
-  // Shared by this node's PEs. 0: no loss; 1 + a far PE that one of them has lost; or
-  // kLossReported.
-  std::atomic<int>* lost = nullptr;
+  // Shared by this node's PEs, which all end when one of them has lost a far PE.
+  OneReport* loss_report;
   // The longest sleep of the network's thread when it has nothing to do.
   int longest_sleep_ms = 500;
   // Returns the address of `bytes` bytes in the device memory of a PE of this node, or nullptr if

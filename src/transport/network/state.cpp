@@ -10,7 +10,6 @@
 #include <chrono>
 #include <set>
 #include <string_view>
-#include <thread>
 
 #include "base/error.hpp"
 #include "bootstrap/job.hpp"
@@ -35,7 +34,6 @@ constexpr std::uint64_t kMostRequestedBytes = 16 << 20;
 constexpr auto kLauncherGrace = std::chrono::milliseconds(1500);    // Open MPI takes one second
 constexpr auto kOtherNodesGrace = std::chrono::milliseconds(2500);  // TCP probes once a second
 constexpr auto kNoGrace = std::chrono::milliseconds(0);
-constexpr auto kLossCheckInterval = std::chrono::milliseconds(5);
 // The time from a signal's arrival to the command of the kernel that has waited for it. It takes
 // three trips over PCIe: for the load that finds the signal, for the data, and for the command.
 constexpr auto kKernelAnswerTime = std::chrono::microseconds(15);
@@ -237,31 +235,28 @@ bool NetworkState::is_cut_off() const {
 
 void NetworkState::end_for(const Loss& loss) {
   if (is_cut_off())
-    end_with_line(loss.pe, fmt::format("lost all other machines: each {}; this machine's network "
-                                       "is most likely down",
-                                       std::string_view(loss.why).substr(loss.why.find(' ') + 1)));
-  end_with_line(loss.pe, fmt::format("lost {}: {}", plan.name_of(loss.pe), loss.why));
+    end_with_line(
+        fmt::format("lost all other machines: each {}; this machine's network is most likely down",
+                    std::string_view(loss.why).substr(loss.why.find(' ') + 1)));
+  end_with_line(fmt::format("lost {}: {}", plan.name_of(loss.pe), loss.why));
 }
 
 // Prints the line if this is the first PE of its node that has lost a PE; the others only end.
-void NetworkState::end_with_line(int pe, const std::string& line) {
-  int none = 0;
-  if (plan.lost && !plan.lost->compare_exchange_strong(none, 1 + pe)) end_after_others();
+void NetworkState::end_with_line(const std::string& line) {
+  if (!plan.loss_report->begin()) end_after_others();
   print_line(line);
-  if (plan.lost) plan.lost->store(kLossReported);
+  plan.loss_report->end();
   end_job_on_error();
 }
 
 // Waits until the other PE has printed its line: the end of this PE would end that one too.
 void NetworkState::end_after_others() const {
-  const auto end = std::chrono::steady_clock::now() + kLauncherGrace;
-  while (*plan.lost != kLossReported && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(kLossCheckInterval);
+  plan.loss_report->await_end(kLauncherGrace);
   abort_job(1, "error");
 }
 
 void NetworkState::follow_loss() {
-  if (!plan.lost || plan.lost->load(std::memory_order_relaxed) == 0) return;
+  if (!plan.loss_report->has_begun()) return;
   const Lock lock(mutex);
   if (!is_ending) end_after_others();
 }

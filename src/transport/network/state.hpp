@@ -99,7 +99,7 @@ struct NetworkState {
   void note_loss(int pe, const std::string& why, bool was_silent);
   void end_if_losses_are_known();
   [[noreturn]] void end_for(const Loss& loss);
-  [[noreturn]] void end_with_line(int pe, const std::string& line);
+  [[noreturn]] void end_with_line(const std::string& line);
   bool is_cut_off() const;
   bool has_third_node() const;
   // Ends this PE too if another PE of its node has lost one.

@@ -7,6 +7,7 @@ ORDERS = {
     "src/base/hooks/ledger.hpp": 11,
     "src/base/machine/copy_bytes.hpp": 1,
     "src/base/status/slow_ways.cpp": 1,
+    "src/base/status/status_board.hpp": 1,
     "src/base/status/status_table.cpp": 10,
     "src/base/waiting/wait.cpp": 1,
     "src/base/waiting/wait.hpp": 1,
@@ -26,7 +27,7 @@ ORDERS = {
     "src/tools/races/state.hpp": 1,
     "src/transport/network/flow.cpp": 2,
     "src/transport/network/network_transport.cpp": 1,
-    "src/transport/network/state.cpp": 3,
+    "src/transport/network/state.cpp": 2,
     "src/transport/network/state.hpp": 1,
     # A mutex, a meeting, a join or the end of a stream orders the rest.
     "src/tools/races/parts.cpp": 2,

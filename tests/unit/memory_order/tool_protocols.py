@@ -299,20 +299,19 @@ def buffers(o):
     return [adds, notes]
 
 
-@protocol("of several PEs that print the table, one does, and the others wait until it is there",
-          {"take": (OWN, "void print_status_table() {",
-                    "compare_exchange_strong(none, 1, std::memory_order_relaxed)"),
-           "printed": (OWN, "void print_status_table() {",
-                       "printed.store(2, std::memory_order_release)"),
-           "wait": (OWN, "void await_table(", "printed.load(std::memory_order_acquire)")})
-def table(o):
+@protocol("of several PEs that would report something, one does, and the others wait for its end",
+          {"begin": (BOARD, "bool OneReport::begin() {",
+                     "compare_exchange_strong(state, kBegun, std::memory_order_relaxed)"),
+           "end": (BOARD, "void OneReport::end() {", "store(kMade, std::memory_order_release)"),
+           "wait": (BOARD, "void OneReport::await_end(", "load(std::memory_order_acquire)")})
+def report(o):
     def pe():
-        if (yield compare_swap("printed", o["take"], 0, 1)) == 0:
-            yield write("table", 1)
-            yield store("printed", o["printed"], 2)
+        if (yield compare_swap("state", o["begin"], 0, 1)) == 0:
+            yield write("report", 1)
+            yield store("state", o["end"], 2)
         else:
-            yield wait("printed", o["wait"], is_equal(2))
-            yield from read_expected("table", 1)
+            yield wait("state", o["wait"], is_equal(2))
+            yield from read_expected("report", 1)
     return [pe, pe]
 
 
