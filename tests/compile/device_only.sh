@@ -10,6 +10,10 @@
 set -euo pipefail
 source=$1 generated=$2 clang=$3
 shift 3
+if [[ $# = 0 || ${clang##*/} != *clang* ]] || ! compgen -G "$generated/reductions_*.cpp" >/dev/null; then
+  echo 'usage: device_only.sh SOURCE_FOLDER GENERATED_FOLDER CLANG ARCHITECTURE...' >&2
+  exit 1
+fi
 
 command -v "$clang" >/dev/null || {
   echo "SKIPPED: $clang is not installed"
