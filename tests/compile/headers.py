@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-STANDARDS = {"c": ["c99", "c11", "c17", "c2x"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
+STANDARDS = {"c": ["c99", "c11", "c2x"], "c++": ["c++11", "c++17", "c++20"]}
 # Names of libraries that are C++ themselves.
 ONLY_NEW_CXX = "meshmem/compat/"
 # Included by shmem.h in the middle of its work; programs never name it.
