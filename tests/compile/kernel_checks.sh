@@ -20,11 +20,11 @@ has_checks() {  # OPTIONS...
   grep -qa 'is in no symmetric heap' "$scratch/object.o"
 }
 
-for fast in -O3 -O0 '-O3 -DNDEBUG' '-O0 -UNDEBUG' '-O3 -DMESHMEM_KERNEL_CHECKS=0'; do
+for fast in '-O3 -DNDEBUG' '-O0 -UNDEBUG' '-O0 -DMESHMEM_KERNEL_CHECKS=0'; do
   # shellcheck disable=SC2086  # several words
   ! has_checks $fast || fail "kernels have checks with $fast"
 done
-for checked in '--check -O3' '-O0 --check' '--check -O3 -DNDEBUG' '-O3 -DMESHMEM_KERNEL_CHECKS'; do
+for checked in '-O0 --check' '--check -O3 -DNDEBUG' '-O0 -DMESHMEM_KERNEL_CHECKS'; do
   # shellcheck disable=SC2086
   has_checks $checked || fail "kernels have no checks with $checked"
 done
