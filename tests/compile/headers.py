@@ -49,7 +49,7 @@ def main():
     print(f"{len(cases) - len(complaints)} of {len(cases)} compilations are clean")
     for text in complaints:
         print(text, file=sys.stderr)
-    return 1 if complaints else 0
+    return 1 if complaints or not cases else 0
 
 
 if __name__ == "__main__":
