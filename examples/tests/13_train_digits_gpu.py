@@ -5,9 +5,7 @@ import os
 import re
 import tempfile
 
-from example import check, check_refuses, run, sibling
-
-EPOCHS = 15
+from example import PES, check, check_refuses, run, sibling
 
 
 def losses(lines):
@@ -29,12 +27,14 @@ def same(options):
     return lines
 
 
-learned = same(("--epochs", EPOCHS))
-found = losses(learned)
-check(found[-1] < found[0] / 10, "the loss falls", learned)
-check(accuracy(learned) > 95, "more than 95 % of the held-out images are known", learned)
+same(("--epochs", 3))
 same(("--epochs", 1, "--hidden", 33, "--batch", 100))
 same(("--epochs", 1, "--hidden", 16, "--batch", 11))
+if PES == 3:  # it learns alike on any number
+    learned = same(("--epochs", 15))
+    found = losses(learned)
+    check(found[-1] < found[0] / 10, "the loss falls", learned)
+    check(accuracy(learned) > 95, "more than 95 % of the held-out images are known", learned)
 
 with tempfile.TemporaryDirectory() as folder:
     check_refuses("--data", folder + "/none", says=f"cannot read '{folder}/none': No such file",

@@ -43,7 +43,6 @@ const InstructionTable& known_instructions() {
     add_vector_convert_instructions(filled);
     add_lane_instructions(filled);
     add_global_memory_instructions(filled);
-    add_buffer_memory_instructions(filled);
     add_local_memory_instructions(filled);
     add_scratch_memory_instructions(filled);
     add_atomic_instructions(filled);

@@ -3,7 +3,12 @@
 // offset, size and name (clang's page ClangOffloadBundler).
 #include "fat_binary.hpp"
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
 
 namespace amd_gpu {
 namespace {
@@ -53,6 +58,22 @@ std::span<const std::uint8_t> find_code(const std::uint8_t* begin,
 
 const Architecture* first_architecture(const std::uint8_t* begin) {
   return find_entry(begin, nullptr).architecture;
+}
+
+bool for_each_code_object(const char* path, const std::function<void(const CodeObject&)>& use) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  for (auto at = bytes.find(kBundleMagic); at != bytes.npos;
+       at = bytes.find(kBundleMagic, at + 1)) {
+    for (const Architecture& architecture : kArchitectures) {
+      const auto code = find_code(reinterpret_cast<const std::uint8_t*>(&bytes[at]), architecture);
+      std::string why;
+      const auto object = code.empty() ? nullptr : CodeObject::load(code, why);
+      if (!why.empty()) return std::fprintf(stderr, "%s: %s\n", path, why.c_str()), false;
+      if (object != nullptr) use(*object);
+    }
+  }
+  return true;
 }
 
 }  // namespace amd_gpu

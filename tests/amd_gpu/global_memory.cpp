@@ -106,9 +106,9 @@ void invalidate_scalar(Wave& w, const Instruction& i) {
 }
 
 template <bool kIsFlat>
-void add_space(InstructionTable& t, const std::string_view (&names)[22]) {
+void add_space(InstructionTable& t, const std::string_view (&names)[kMemoryForms]) {
   constexpr Into kLow = Into::kLowHalf, kHigh = Into::kHighHalf, kWhole = Into::kWhole;
-  const Execute rows[] = {
+  const Execute rows[kMemoryForms] = {
       load_small<std::uint8_t, kWhole, kIsFlat>,
       load_small<std::int8_t, kWhole, kIsFlat>,
       load_small<std::uint16_t, kWhole, kIsFlat>,
@@ -132,25 +132,14 @@ void add_space(InstructionTable& t, const std::string_view (&names)[22]) {
       store_words<3, kIsFlat>,
       store_words<4, kIsFlat>,
   };
-  for (std::size_t n = 0; n < std::size(rows); ++n) t[names[n]] = rows[n];
+  for (std::size_t n = 0; n < kMemoryForms; ++n) t[names[n]] = rows[n];
 }
 
 }  // namespace
 
-#define NAMES(space)                                                                          \
-  {                                                                                           \
-    space "load_ubyte", space "load_sbyte", space "load_ushort", space "load_sshort",         \
-        space "load_ubyte_d16", space "load_ubyte_d16_hi", space "load_sbyte_d16",            \
-        space "load_sbyte_d16_hi", space "load_short_d16", space "load_short_d16_hi",         \
-        space "load_dword", space "load_dwordx2", space "load_dwordx3", space "load_dwordx4", \
-        space "store_byte", space "store_byte_d16_hi", space "store_short",                   \
-        space "store_short_d16_hi", space "store_dword", space "store_dwordx2",               \
-        space "store_dwordx3", space "store_dwordx4"                                          \
-  }
-
 void add_global_memory_instructions(InstructionTable& t) {
-  add_space<false>(t, NAMES("global_"));
-  add_space<true>(t, NAMES("flat_"));
+  add_space<false>(t, AMD_GPU_MEMORY_NAMES("global_"));
+  add_space<true>(t, AMD_GPU_MEMORY_NAMES("flat_"));
   t["s_dcache_wb"] = order;
   t["buffer_invl2"] = invalidate_l2;
   t["buffer_wbl2"] = write_back;

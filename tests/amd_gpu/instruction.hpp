@@ -97,7 +97,6 @@ void add_vector_compare_instructions(InstructionTable& table);
 void add_vector_convert_instructions(InstructionTable& table);
 void add_lane_instructions(InstructionTable& table);
 void add_global_memory_instructions(InstructionTable& table);
-void add_buffer_memory_instructions(InstructionTable& table);
 void add_local_memory_instructions(InstructionTable& table);
 void add_scratch_memory_instructions(InstructionTable& table);
 void add_atomic_instructions(InstructionTable& table);

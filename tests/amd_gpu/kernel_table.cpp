@@ -3,15 +3,13 @@
 // Prints the resources of kernels for emulated GPUs in programs and libraries, as their metadata
 // says, with a row for each template. A row has the most registers, spilt registers, bytes of
 // scratch and bytes of LDS of one instance, and the fewest waves that a SIMD unit holds. Exit
-// status 1 if there is no kernel.
+// status 1 if there is no kernel, or code that cannot be read.
 #include <cxxabi.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 
@@ -66,23 +64,11 @@ void add(const CodeObject& object, Table& table) {
   }
 }
 
-void add_file(const char* path, Table& table) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  for (auto at = bytes.find(kBundleMagic); at != bytes.npos;
-       at = bytes.find(kBundleMagic, at + 1)) {
-    for (const Architecture& architecture : kArchitectures) {
-      const auto code = find_code(reinterpret_cast<const std::uint8_t*>(&bytes[at]), architecture);
-      std::string why;
-      const auto object = code.empty() ? nullptr : CodeObject::load(code, why);
-      if (object != nullptr) add(*object, table);
-    }
-  }
-}
-
 int print_all(int files, char** paths) {
   Table table;
-  for (int n = 0; n < files; ++n) add_file(paths[n], table);
+  for (int n = 0; n < files; ++n)
+    if (!for_each_code_object(paths[n], [&](const CodeObject& object) { add(object, table); }))
+      return 1;
   std::printf(
       "| GPU | kernel | instances | VGPRs | AGPRs | SGPRs | spilt VGPRs | spilt SGPRs | "
       "scratch | LDS | waves |\n|---|---|---|---|---|---|---|---|---|---|---|\n");

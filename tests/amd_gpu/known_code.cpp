@@ -6,10 +6,7 @@
 // code.
 #include <cinttypes>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <memory>
 
 #include "code_object.hpp"
 #include "fat_binary.hpp"
@@ -46,27 +43,12 @@ void look_through(const char* path, const CodeObject& object, Findings& findings
   }
 }
 
-bool look_through_file(const char* path, Findings& findings) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  for (auto at = bytes.find(kBundleMagic); at != bytes.npos;
-       at = bytes.find(kBundleMagic, at + 1)) {
-    for (const Architecture& architecture : kArchitectures) {
-      const auto object =
-          find_code(reinterpret_cast<const std::uint8_t*>(&bytes[at]), architecture);
-      std::string why;
-      const auto loaded = object.empty() ? nullptr : CodeObject::load(object, why);
-      if (!why.empty()) return std::fprintf(stderr, "%s: %s\n", path, why.c_str()), false;
-      if (loaded != nullptr) look_through(path, *loaded, findings);
-    }
-  }
-  return true;
-}
-
 int look(int files, char** paths) {
   Findings findings;
   for (int n = 0; n < files; ++n)
-    if (!look_through_file(paths[n], findings)) return 1;
+    if (!for_each_code_object(
+            paths[n], [&](const CodeObject& object) { look_through(paths[n], object, findings); }))
+      return 1;
   for (const auto& [name, times] : findings.unknown)
     std::printf("not known: %s (%zu times)\n", name.c_str(), times);
   std::printf("%zu instructions, of which %zu kinds are not known, and no lane executes %zu\n",

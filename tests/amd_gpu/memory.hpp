@@ -113,4 +113,17 @@ struct Addresses {
   std::int64_t offset_;
 };
 
+// The names of the loads and stores of an address space, in the order of the tables of functions.
+inline constexpr std::size_t kMemoryForms = 22;
+#define AMD_GPU_MEMORY_NAMES(space)                                                           \
+  {                                                                                           \
+    space "load_ubyte", space "load_sbyte", space "load_ushort", space "load_sshort",         \
+        space "load_ubyte_d16", space "load_ubyte_d16_hi", space "load_sbyte_d16",            \
+        space "load_sbyte_d16_hi", space "load_short_d16", space "load_short_d16_hi",         \
+        space "load_dword", space "load_dwordx2", space "load_dwordx3", space "load_dwordx4", \
+        space "store_byte", space "store_byte_d16_hi", space "store_short",                   \
+        space "store_short_d16_hi", space "store_dword", space "store_dwordx2",               \
+        space "store_dwordx3", space "store_dwordx4"                                          \
+  }
+
 }  // namespace amd_gpu

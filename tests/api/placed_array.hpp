@@ -103,13 +103,6 @@ void on_all_places(const Check& check) {
   }
 }
 
-template <typename E>
-std::vector<E> samples(size_t n, int pe, int round = 0) {
-  std::vector<E> values(n);
-  fill(values.data(), n, pe, round);
-  return values;
-}
-
 }  // namespace meshmem
 
 #endif

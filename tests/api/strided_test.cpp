@@ -59,59 +59,47 @@ constexpr Shape kStrides[] = {{1, 1, 1, 20}, {3, 1, 1, 20}, {1, 4, 1, 20}, {5, 5
 constexpr Shape kBlocks[] = {{3, 3, 3, 11}, {5, 3, 3, 11}, {4, 9, 4, 7}, {7, 8, 1, 10},
                              {11, 6, 5, 9}, {8, 8, 7, 1},  {4, 4, 2, 0}, {20, 20, 20, 6}};
 
-TEST(Strided, S38_PutsEveryElementAtItsStride) {
-  for_each_strided([](const auto& row) {
+// Calls check(row, heap, local, shape) for every type and shape.
+template <size_t n, typename Check>
+void for_each_shape(const Shape (&shapes)[n], const Check& check) {
+  for_each_strided([&](const auto& row) {
     SCOPED_TRACE(row.type);
     using E = typename std::decay_t<decltype(row)>::Element;
     SymmetricArray<E> heap(kSpan);
     std::vector<E> local(kSpan);
-    for (const Shape& s : kStrides) {
-      check_shape<E>("iput", heap, local.data(), s, previous_pe(), [&](E* to, E* from, int pe) {
-        row.iput(to, from, s.dst, s.sst, s.nblocks, pe);
-      });
-    }
+    for (const Shape& s : shapes) check(row, heap.data(), local.data(), s);
+  });
+}
+
+TEST(Strided, S38_PutsEveryElementAtItsStride) {
+  for_each_shape(kStrides, [](const auto& row, auto* heap, auto* local, const Shape& s) {
+    check_shape("iput", heap, local, s, previous_pe(), [&](auto* to, auto* from, int pe) {
+      row.iput(to, from, s.dst, s.sst, s.nblocks, pe);
+    });
   });
 }
 
 TEST(Strided, S38_GetsEveryElementAtItsStride) {
-  for_each_strided([](const auto& row) {
-    SCOPED_TRACE(row.type);
-    using E = typename std::decay_t<decltype(row)>::Element;
-    SymmetricArray<E> heap(kSpan);
-    std::vector<E> local(kSpan);
-    for (const Shape& s : kStrides) {
-      check_shape<E>("iget", local.data(), heap, s, next_pe(), [&](E* to, E* from, int pe) {
-        row.iget(to, from, s.dst, s.sst, s.nblocks, pe);
-      });
-    }
+  for_each_shape(kStrides, [](const auto& row, auto* heap, auto* local, const Shape& s) {
+    check_shape("iget", local, heap, s, next_pe(), [&](auto* to, auto* from, int pe) {
+      row.iget(to, from, s.dst, s.sst, s.nblocks, pe);
+    });
   });
 }
 
 TEST(BlockStrided, S38_PutsEveryBlockAtItsStride) {
-  for_each_strided([](const auto& row) {
-    SCOPED_TRACE(row.type);
-    using E = typename std::decay_t<decltype(row)>::Element;
-    SymmetricArray<E> heap(kSpan);
-    std::vector<E> local(kSpan);
-    for (const Shape& s : kBlocks) {
-      check_shape<E>("ibput", heap, local.data(), s, previous_pe(), [&](E* to, E* from, int pe) {
-        row.ibput(to, from, s.dst, s.sst, s.bsize, s.nblocks, pe);
-      });
-    }
+  for_each_shape(kBlocks, [](const auto& row, auto* heap, auto* local, const Shape& s) {
+    check_shape("ibput", heap, local, s, previous_pe(), [&](auto* to, auto* from, int pe) {
+      row.ibput(to, from, s.dst, s.sst, s.bsize, s.nblocks, pe);
+    });
   });
 }
 
 TEST(BlockStrided, S38_GetsEveryBlockAtItsStride) {
-  for_each_strided([](const auto& row) {
-    SCOPED_TRACE(row.type);
-    using E = typename std::decay_t<decltype(row)>::Element;
-    SymmetricArray<E> heap(kSpan);
-    std::vector<E> local(kSpan);
-    for (const Shape& s : kBlocks) {
-      check_shape<E>("ibget", local.data(), heap, s, next_pe(), [&](E* to, E* from, int pe) {
-        row.ibget(to, from, s.dst, s.sst, s.bsize, s.nblocks, pe);
-      });
-    }
+  for_each_shape(kBlocks, [](const auto& row, auto* heap, auto* local, const Shape& s) {
+    check_shape("ibget", local, heap, s, next_pe(), [&](auto* to, auto* from, int pe) {
+      row.ibget(to, from, s.dst, s.sst, s.bsize, s.nblocks, pe);
+    });
   });
 }
 

@@ -17,6 +17,7 @@
 #include <limits>
 #include <random>
 #include <type_traits>
+#include <vector>
 
 namespace meshmem {
 
@@ -189,6 +190,13 @@ class SymmetricArray {
 template <typename E>
 void fill(E* data, size_t n, int pe, int round = 0) {
   for (size_t i = 0; i < n; ++i) data[i] = sample<E>(seed_of(pe, i, round));
+}
+// The n elements that `pe` would write in a round.
+template <typename E>
+std::vector<E> samples(size_t n, int pe, int round = 0) {
+  std::vector<E> values(n);
+  fill(values.data(), n, pe, round);
+  return values;
 }
 
 // Expects data[i] to be expected(i) for all i < n.

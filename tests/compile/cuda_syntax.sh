@@ -7,16 +7,9 @@ set -euo pipefail
 oshhip=$1
 names=$2
 programs=$(dirname "$(readlink -f "$0")")/cuda_syntax
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 mkdir "$scratch/temporary" "$scratch/a folder"
 export TMPDIR=$scratch/temporary
-
-fail() {
-  echo "cuda_syntax.sh: $*" >&2
-  [ ! -f "$scratch/said" ] || cat "$scratch/said" >&2
-  exit 1
-}
 
 run_programs() {
   local program pes

@@ -10,17 +10,15 @@
 set -euo pipefail
 source=$1 generated=$2 clang=$3
 shift 3
+. "$(dirname "$0")/scratch.sh"
+if [[ $# = 0 || ${clang##*/} != *clang* ]] || ! compgen -G "$generated/reductions_*.cpp" >/dev/null; then
+  fail 'the arguments are SOURCE_FOLDER GENERATED_FOLDER CLANG ARCHITECTURE...'
+fi
 
-command -v "$clang" >/dev/null || {
-  echo "SKIPPED: $clang is not installed"
-  exit 77
-}
-echo '#include <hip/hip_version.h>' | "$clang" -E -x c++ - >/dev/null 2>&1 || {
-  echo "SKIPPED: HIP's headers are not installed"
-  exit 77
-}
-all_types=$(mktemp --suffix=_all_types.cpp)
-trap 'rm -f "$all_types"' EXIT
+command -v "$clang" >/dev/null || skip "$clang is not installed"
+echo '#include <hip/hip_version.h>' | "$clang" -E -x c++ - >/dev/null 2>&1 ||
+  skip "HIP's headers are not installed"
+all_types=$scratch/all_types.cpp
 cat "$generated"/reductions_*.cpp >"$all_types"
 for architecture; do
   for file in "$source"/device/kernels/reductions.cpp "$all_types" "$source"/tests/compile/outside/outside.hip; do

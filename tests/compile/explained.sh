@@ -5,15 +5,8 @@
 # adds none for other mistakes, names of the program or names in comments. The exit status stays the compiler's.
 set -euo pipefail
 wrapper=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 source="$scratch/a program.hip"
-
-fail() {
-  echo "explained.sh: $*" >&2
-  cat "$scratch/said" >&2
-  exit 1
-}
 
 refused() {
   if "$wrapper" -c "$source" -o "$scratch/object" 2>"$scratch/said"; then fail 'it compiled'; fi

@@ -5,8 +5,7 @@
 # that brings such a header, by -I, gets that one.
 set -euo pipefail
 wrapper=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 source="$scratch/a program.hip"
 
 # That of NVSHMEM has the extensions for the host too, and what programs do not include themselves.

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-STANDARDS = {"c": ["c99", "c11", "c17", "c2x"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
+STANDARDS = {"c": ["c99", "c11", "c2x"], "c++": ["c++11", "c++17", "c++20"]}
 # Names of libraries that are C++ themselves.
 ONLY_NEW_CXX = "meshmem/compat/"
 # Included by shmem.h in the middle of its work; programs never name it.
@@ -49,7 +49,7 @@ def main():
     print(f"{len(cases) - len(complaints)} of {len(cases)} compilations are clean")
     for text in complaints:
         print(text, file=sys.stderr)
-    return 1 if complaints else 0
+    return 1 if complaints or not cases else 0
 
 
 if __name__ == "__main__":

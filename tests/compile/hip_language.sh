@@ -7,18 +7,8 @@
 # Exit status 77 (skipped) without them.
 set -euo pipefail
 source=$1 cmake=$2
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 rocm=$scratch/rocm
-
-fail() {
-  echo "hip_language.sh: $*" >&2
-  exit 1
-}
-skip() {
-  echo "SKIPPED: $*"
-  exit 77
-}
 
 clang=$(command -v clang++-15) || skip 'clang++-15 is not installed'
 system=/usr/lib/x86_64-linux-gnu

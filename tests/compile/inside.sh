@@ -7,13 +7,7 @@
 # the same libraries, byte by byte. Otherwise it only configures.
 set -euo pipefail
 source=$1 cmake=$2 cc=$3 cxx=$4
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-
-fail() {
-  echo "inside.sh: $*" >&2
-  exit 1
-}
+. "$(dirname "$0")/scratch.sh"
 
 # configure WAY COMMANDS: makes the project of another, which takes in meshmem by these commands.
 configure() {

@@ -11,14 +11,8 @@ build=$1 cmake=$2 cc=$3 cxx=$4 target=$5
 outside=$(dirname "$(readlink -f "$0")")/outside
 unset LD_LIBRARY_PATH PKG_CONFIG_PATH MESHMEM_CC MESHMEM_CXX MESHMEM_HIPCXX
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 prefix=$scratch/moved
-
-fail() {
-  echo "install.sh: $*" >&2
-  exit 1
-}
 
 # run_program WAY PROGRAM OUTPUT: two PEs of it print OUTPUT, with the library of the moved prefix.
 soname=libmeshmem.so.0.1

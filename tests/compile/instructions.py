@@ -248,6 +248,9 @@ def what_is_missing(compiler):
 
 def main():
     top, compiler, *rest = sys.argv[1:]
+    architectures = [argument for argument in rest if argument != "--probes-only"]
+    if not architectures or {compiler, *architectures} & ARCHITECTURES.keys() != {*architectures}:
+        sys.exit(f"instructions.py: {compiler} {rest}: not a compiler and known architectures")
     # Few objects here refer to each other in cycles. Searching for cycles takes a quarter of the
     # time.
     gc.disable()
@@ -263,7 +266,7 @@ def main():
         files += [file for file in own if not re.search(r"/reductions\w*\.cpp", file)]
         files.append("tests/compile/probe_reductions.cpp")
     sources, failed = Sources(top), False
-    for architecture in (argument for argument in rest if not argument.startswith("--")):
+    for architecture in architectures:
         reading = Reading(architecture, sources)
         count = reading.read(compile_kernels(top, files, compiler, architecture))
         if not probes_only:

@@ -265,7 +265,7 @@ def main():
     for text in found[:50]:
         print(f"namespace.py: {text}", file=sys.stderr)
     print(f"{read} readings of headers, {len(found)} names too many or too few")
-    return 1 if found else 0
+    return 1 if found or not read else 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# rocm7.sh SOURCE_FOLDER BUILD_FOLDER CMAKE PYTHON
+# rocm7.sh SOURCE_FOLDER GENERATED_FOLDER BUILD_FOLDER CMAKE PYTHON
 #
 # Compiles device code and the library by clang 19 with the headers of HIP 7.1, and reads the instructions. Runs gfx942's
 # on the emulated GPU, which is built with these headers too. BUILD_FOLDER/rocm is laid out as ROCm is. PyPI's wheel of
 # triton has the headers, but those of the short floating-point types: Debian's take their place. Exit status 77 (skipped)
 # unless MESHMEM_TEST_LONG is set, and without clang 19, Debian's HIP or the wheel.
 set -euo pipefail
-source=$1 build=$2 cmake=$3 python=$4
+source=$1 generated=$2 build=$3 cmake=$4 python=$5
 rocm=$build/rocm
 here=$source/tests/compile
 
@@ -45,8 +45,9 @@ END
 compiler clang-19 "$(command -v clang-19)"
 compiler hipcc "$source/tests/amd_gpu/newer_hipcc"
 
-bash "$here/device_only.sh" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200
-"$python" -B "$here/instructions.py" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200
+# All that these need is there: none of them may be skipped.
+bash "$here/device_only.sh" "$source" "$generated" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200 || exit 1
+"$python" -B "$here/instructions.py" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100 gfx1200 || exit 1
 
 # The emulated GPU, then the library and programs, which link it.
 "$cmake" -G Ninja -S "$source" -B "$build/emulator" -DCMAKE_BUILD_TYPE=Release -DMESHMEM_UCX=OFF \
@@ -56,5 +57,5 @@ bash "$here/device_only.sh" "$source" "$rocm/bin/clang-19" gfx90a gfx942 gfx1100
 ln -sf "$build"/emulator/tests/amd_gpu/lib/* "$rocm/lib"
 for step in build run; do
   MESHMEM_TEST_HIPCC="$rocm/bin/hipcc" bash "$source/tests/amd_gpu/job.sh" $step gfx942 "$build/gfx942" "$rocm/lib" \
-    "$build/emulator/bin/amd_gpu_known_code" "$cmake"
+    "$build/emulator/bin/amd_gpu_known_code" "$cmake" || exit 1
 done

@@ -7,14 +7,8 @@
 set -euo pipefail
 source=$1 cmake=$2
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 rocm=$scratch/rocm
-
-fail() {
-  echo "rocm_layout.sh: $*" >&2
-  exit 1
-}
 
 mkdir -p "$rocm"/{bin,lib/llvm/bin,include/hip}
 for part in MAJOR=7 MINOR=1 PATCH=0; do echo "#define HIP_VERSION_${part%=*} ${part#*=}"; done >"$rocm/include/hip/hip_version.h"

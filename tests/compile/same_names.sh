@@ -5,8 +5,7 @@
 # from outside the project and where the target is hip. In place of hipcc stands a script that compiles by the C++ compiler.
 set -euo pipefail
 source=$1 cmake=$2 cxx=$3
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 mkdir -p "$scratch/project/one" "$scratch/project/two" "$scratch/beside"
 
 cat >"$scratch/hipcc" <<END

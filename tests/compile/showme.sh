@@ -5,13 +5,7 @@
 # wrapper makes. Libraries are in it only if something is linked.
 set -euo pipefail
 wrapper=$1 source=$2
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-
-fail() {
-  echo "showme.sh: $*" >&2
-  exit 1
-}
+. "$(dirname "$0")/scratch.sh"
 
 shown=$("$wrapper" --showme "$source" -o "$scratch/a program")
 echo "$shown"

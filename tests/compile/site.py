@@ -17,7 +17,7 @@ import tempfile
 from urllib.parse import unquote, urlsplit
 
 from man_pages import OLDER
-from symbols import EXPORTED, INTERNAL, golden_names
+from symbols import INTERNAL, golden_names, listed_versions
 
 REFERENCE = "docs/man"
 
@@ -98,9 +98,8 @@ def wrong_routines(pages, standard, deprecated, extensions):
 
 def lists():
     golden = pathlib.Path(__file__).with_name("symbols_1.6.txt").read_text(encoding="utf-8")
-    exported = (line.split()[0] for line in EXPORTED.read_text().splitlines() if line.strip())
-    extensions = [name for name in exported if name.startswith("shmemx_") and name not in INTERNAL
-                  and not re.fullmatch(OLDER, name)]
+    extensions = [name for name in listed_versions() if name.startswith("shmemx_")
+                  and name not in INTERNAL and not re.fullmatch(OLDER, name)]
     return golden_names(), set(re.findall(r"^(\w+) DEPRECATED", golden, re.MULTILINE)), extensions
 
 

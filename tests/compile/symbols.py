@@ -61,8 +61,14 @@ def soname(library):
 
 
 def listed_versions():
-    lines = (line.split() for line in EXPORTED.read_text().splitlines())
-    return {words[0]: words[1] for words in lines if words and words[0] != "#"}
+    """Name -> version. shmemx_{int,long}_p stands for two names."""
+    found = {}
+    for line in EXPORTED.read_text().splitlines():
+        if line and not line.startswith("#"):
+            names, version = line.split()
+            begin, types, end = re.fullmatch(r"([^{]*)(?:\{(.*)\})?(.*)", names).groups()
+            found |= {begin + kind + end: version for kind in (types or "").split(",")}
+    return found
 
 
 def is_twin(name, all_names):

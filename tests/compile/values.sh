@@ -5,8 +5,7 @@
 # linked. For the cpu target.
 set -euo pipefail
 wrapper=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/scratch.sh"
 cd "$scratch"
 
 mkdir headers

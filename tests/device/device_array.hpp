@@ -137,14 +137,6 @@ class DeviceArray {
   size_t size_;
 };
 
-// n elements that `pe` would bring in a round.
-template <typename E>
-std::vector<E> samples(size_t n, int pe, int round = 0) {
-  std::vector<E> values(n);
-  fill(values.data(), n, pe, round);
-  return values;
-}
-
 template <typename E>
 void expect_equal(const char* what, const std::vector<E>& found, const std::vector<E>& expected) {
   ASSERT_EQ(found.size(), expected.size()) << what;

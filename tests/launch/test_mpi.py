@@ -92,9 +92,7 @@ class StartByMpi(launching.LaunchTest):
     def test_all_ranks(self):
         for launch in self.launchers():
             for way in WAYS:
-                for ranks in (2, 4):
-                    self.assert_places(launch(ranks, way, 1),
-                                       {rank: (rank, ranks) for rank in range(ranks)})
+                self.assert_places(launch(3, way, 1), {rank: (rank, 3) for rank in range(3)})
 
     def test_rocshmem_init_starts_mpi(self):
         for launch in self.launchers():
@@ -126,8 +124,9 @@ class StartByMpi(launching.LaunchTest):
     def test_a_communicator_without_a_meeting_point_starts_nowhere(self):
         reason = "shmemx_init_mpi_comm: the kernel gives no random numbers: "
         for launch in self.launchers():
+            cases = ((0, 1), (2, 0), (4, 0)) if launch != self.mpirun else ((0, 1),)
             for way, status in (("shmemx_comm", 3), ("nvshmem_comm", 3), ("rocshmem_init", 1)):
-                for parts, no_part in ((0, 1), (2, 0), (4, 0)):
+                for parts, no_part in cases:
                     result = launch(4, way, parts, no_part,
                                     env={"MPI_START_WITHOUT_RANDOM_NUMBERS": "1"})
                     self.assertEqual(result.status, status, result)

@@ -38,6 +38,11 @@ template <typename Hook, typename... Arguments>
 }
 inline void release(const void* object) { call_hook(&AccessHooks::release, object); }
 inline void acquire(const void* object) { call_hook(&AccessHooks::acquire, object); }
+// Acquires the object at the end of its life: after the function that a wrapper returns from.
+struct AcquireAfter {
+  ~AcquireAfter() { acquire(object); }
+  const void* object;
+};
 inline void change_parallel(int change) { call_hook(&AccessHooks::change_parallel, change); }
 
 // Threads that have begun until now no longer count, and their joins are not reported.
@@ -62,23 +67,21 @@ class Strand {
 // Define wrappers of functions that order the program's threads. WRAP_x(result, name, parameters,
 // arguments, object): the wrapper releases the object before the function, acquires it after the
 // function, or does both.
-#define WRAP_ACQUIRE(R, name, params, args, object) \
-  VISIBLE R __wrap_##name params {                  \
-    R result = name args;                           \
-    meshmem::accesses::acquire(object);             \
-    return result;                                  \
+#define WRAP_ACQUIRE(R, name, params, args, object)         \
+  VISIBLE R __wrap_##name params {                          \
+    const meshmem::accesses::AcquireAfter acquires{object}; \
+    return name args;                                       \
   }
 #define WRAP_RELEASE(R, name, params, args, object) \
   VISIBLE R __wrap_##name params {                  \
     meshmem::accesses::release(object);             \
     return name args;                               \
   }
-#define WRAP_BOTH(R, name, params, args, object) \
-  VISIBLE R __wrap_##name params {               \
-    meshmem::accesses::release(object);          \
-    R result = name args;                        \
-    meshmem::accesses::acquire(object);          \
-    return result;                               \
+#define WRAP_BOTH(R, name, params, args, object)            \
+  VISIBLE R __wrap_##name params {                          \
+    meshmem::accesses::release(object);                     \
+    const meshmem::accesses::AcquireAfter acquires{object}; \
+    return name args;                                       \
   }
 
 #endif  // MESHMEM_TOOLS_ACCESSES_HOOKS_HPP_

@@ -126,23 +126,8 @@ using namespace meshmem::accesses;
   GOMP(R, name, params) WRAP_ACQUIRE(R, name, params, args, object)
 #define GOMP_BOTH(R, name, params, args, object) \
   GOMP(R, name, params) WRAP_BOTH(R, name, params, args, object)
-// For functions without a result.
-#define GOMP_BEFORE(name, params, args, object) \
-  GOMP(void, name, params)                      \
-  WRAP_RELEASE(void, name, params, args, object)
-#define GOMP_BEHIND(name, params, args, object) \
-  GOMP(void, name, params)                      \
-  VISIBLE void __wrap_##name params {           \
-    name args;                                  \
-    acquire(object);                            \
-  }
-#define GOMP_AROUND(name, params, args, object) \
-  GOMP(void, name, params)                      \
-  VISIBLE void __wrap_##name params {           \
-    release(object);                            \
-    name args;                                  \
-    acquire(object);                            \
-  }
+#define GOMP_RELEASE(R, name, params, args, object) \
+  GOMP(R, name, params) WRAP_RELEASE(R, name, params, args, object)
 
 // ---- Regions
 
@@ -181,28 +166,29 @@ LOOP_AT_RUN_TIME(maybe_nonmonotonic_runtime)
 
 // ---- Order within a region
 
-GOMP_AROUND(GOMP_barrier, (), (), &team)
+GOMP_BOTH(void, GOMP_barrier, (), (), &team)
 GOMP_BOTH(bool, GOMP_barrier_cancel, (), (), &team)
-GOMP_AROUND(GOMP_loop_end, (), (), &team)
+GOMP_BOTH(void, GOMP_loop_end, (), (), &team)
 GOMP_BOTH(bool, GOMP_loop_end_cancel, (), (), &team)
-GOMP_AROUND(GOMP_workshare_task_reduction_unregister, (bool is_cancelled), (is_cancelled), &team)
+GOMP_BOTH(void, GOMP_workshare_task_reduction_unregister, (bool is_cancelled), (is_cancelled),
+          &team)
 GOMP_BOTH(void*, GOMP_single_copy_start, (), (), &team)
-GOMP_AROUND(GOMP_single_copy_end, (void* data), (data), &team)
-GOMP_BEHIND(GOMP_critical_start, (), (), &critical)
-GOMP_BEFORE(GOMP_critical_end, (), (), &critical)
-GOMP_BEHIND(GOMP_critical_name_start, (void** on), (on), on)
-GOMP_BEFORE(GOMP_critical_name_end, (void** on), (on), on)
-GOMP_BEHIND(GOMP_atomic_start, (), (), &atomic)
-GOMP_BEFORE(GOMP_atomic_end, (), (), &atomic)
-GOMP_BEHIND(GOMP_ordered_start, (), (), &ordered)
-GOMP_BEFORE(GOMP_ordered_end, (), (), &ordered)
-GOMP_BEFORE(GOMP_doacross_post, (long* counts), (counts), &ordered)
-GOMP_BEFORE(GOMP_doacross_ull_post, (unsigned long long* counts), (counts), &ordered)
-GOMP_BEHIND(omp_set_lock, (void* on), (on), on)
-GOMP_BEFORE(omp_unset_lock, (void* on), (on), on)
+GOMP_BOTH(void, GOMP_single_copy_end, (void* data), (data), &team)
+GOMP_ACQUIRE(void, GOMP_critical_start, (), (), &critical)
+GOMP_RELEASE(void, GOMP_critical_end, (), (), &critical)
+GOMP_ACQUIRE(void, GOMP_critical_name_start, (void** on), (on), on)
+GOMP_RELEASE(void, GOMP_critical_name_end, (void** on), (on), on)
+GOMP_ACQUIRE(void, GOMP_atomic_start, (), (), &atomic)
+GOMP_RELEASE(void, GOMP_atomic_end, (), (), &atomic)
+GOMP_ACQUIRE(void, GOMP_ordered_start, (), (), &ordered)
+GOMP_RELEASE(void, GOMP_ordered_end, (), (), &ordered)
+GOMP_RELEASE(void, GOMP_doacross_post, (long* counts), (counts), &ordered)
+GOMP_RELEASE(void, GOMP_doacross_ull_post, (unsigned long long* counts), (counts), &ordered)
+GOMP_ACQUIRE(void, omp_set_lock, (void* on), (on), on)
+GOMP_RELEASE(void, omp_unset_lock, (void* on), (on), on)
 GOMP_ACQUIRE(int, omp_test_lock, (void* on), (on), on)
-GOMP_BEHIND(omp_set_nest_lock, (void* on), (on), on)
-GOMP_BEFORE(omp_unset_nest_lock, (void* on), (on), on)
+GOMP_ACQUIRE(void, omp_set_nest_lock, (void* on), (on), on)
+GOMP_RELEASE(void, omp_unset_nest_lock, (void* on), (on), on)
 GOMP_ACQUIRE(int, omp_test_nest_lock, (void* on), (on), on)
 
 // Takes one number for each dimension of the loop. Only libgomp knows how many these are, so this
@@ -238,19 +224,16 @@ VISIBLE unsigned __wrap_GOMP_sections_next() {
   leave_section();
   return enter_section(GOMP_sections_next());
 }
-#define END_SECTIONS(R, name, ...) \
-  GOMP(R, name, ())                \
-  VISIBLE R __wrap_##name() {      \
-    end_sections();                \
-    release(&team);                \
-    __VA_ARGS__ name();            \
-    acquire(&team);                \
-    END_SECTIONS_##R               \
+#define END_SECTIONS(R, name)           \
+  GOMP(R, name, ())                     \
+  VISIBLE R __wrap_##name() {           \
+    end_sections();                     \
+    release(&team);                     \
+    const AcquireAfter acquires{&team}; \
+    return name();                      \
   }
-#define END_SECTIONS_void
-#define END_SECTIONS_bool return is_cancelled;
 END_SECTIONS(void, GOMP_sections_end)
-END_SECTIONS(bool, GOMP_sections_end_cancel, const bool is_cancelled =)
+END_SECTIONS(bool, GOMP_sections_end_cancel)
 GOMP(void, GOMP_sections_end_nowait, ())
 VISIBLE void __wrap_GOMP_sections_end_nowait() {
   end_sections();
@@ -259,9 +242,9 @@ VISIBLE void __wrap_GOMP_sections_end_nowait() {
 
 // ---- Tasks
 
-GOMP_AROUND(GOMP_taskwait, (), (), &team)
-GOMP_AROUND(GOMP_taskwait_depend, (void** on), (on), &team)
-GOMP_AROUND(GOMP_taskgroup_end, (), (), &team)
+GOMP_BOTH(void, GOMP_taskwait, (), (), &team)
+GOMP_BOTH(void, GOMP_taskwait_depend, (void** on), (on), &team)
+GOMP_BOTH(void, GOMP_taskgroup_end, (), (), &team)
 
 GOMP(void, GOMP_task,
      (Run run, void* data, void (*copy)(void*, const void*), long bytes, long align, bool defers,
@@ -277,7 +260,7 @@ VISIBLE void __wrap_GOMP_task(Run run, void* data, void (*copy)(void*, const voi
             priority, detach);
   if (!defers) acquire(&team);
 }
-GOMP_BEFORE(omp_fulfill_event, (std::uintptr_t event), (event), &team)
+GOMP_RELEASE(void, omp_fulfill_event, (std::uintptr_t event), (event), &team)
 
 // The tasks of a taskloop begin within libgomp, where no wrapper sees them. So while a job is
 // checked the thread runs them all itself, at once.

@@ -194,17 +194,15 @@ void run_once() {
 }  // namespace
 }  // namespace meshmem::accesses
 
-VISIBLE int __wrap_pthread_once(pthread_once_t* on, void (*run)()) {
-  once = {run, on};
-  const int error = pthread_once(on, run_once);
-  acquire(on);
-  return error;
-}
-VISIBLE void __wrap_call_once(once_flag* on, void (*run)()) {
-  once = {run, on};
-  call_once(on, run_once);
-  acquire(on);
-}
+#define WRAP_ONCE(R, name, Flag)                     \
+  VISIBLE R __wrap_##name(Flag* on, void (*run)()) { \
+    once = {run, on};                                \
+    const AcquireAfter acquires{on};                 \
+    return name(on, run_once);                       \
+  }
+WRAP_ONCE(int, pthread_once, pthread_once_t)
+WRAP_ONCE(void, call_once, once_flag)
+#undef WRAP_ONCE
 // For static variables within functions.
 using abi::__cxa_guard_acquire;
 using abi::__cxa_guard_release;
