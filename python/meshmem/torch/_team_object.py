@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of Experts: all PEs of the job make and close it
+"""The base of Experts, AllReduceNorm and Quantized: all PEs of the job make and close them
 together, and the PEs of a team call them."""
 from __future__ import annotations
 

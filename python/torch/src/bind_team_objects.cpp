@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Experts and its base as classes of Python. _experts.py has the one that programs use.
+// Experts, AllReduceNorm and Quantized as classes of Python. _experts.py and _fused.py have those
+// that programs use.
 #include "experts.hpp"
+#include "fused.hpp"
 #include "parts.hpp"
 
 namespace meshmem::pytorch {
@@ -55,6 +57,17 @@ void register_experts(py::module& module) {
     experts.def(name, tensor);
 }
 
+template <typename Class>
+py::class_<Class, TeamObject> register_fused(py::module& module, const char* name) {
+  py::class_<Class, TeamObject> registered(module, name);
+  registered.def(py::init([](std::vector<int> pes, std::int64_t stage_bytes, std::string library) {
+    const py::gil_scoped_release unlocked;
+    return std::make_unique<Class>(
+        Fused::Options{std::move(pes), stage_bytes, std::move(library), device_of});
+  }));
+  return registered;
+}
+
 }  // namespace
 
 void register_team_objects(py::module& module) {
@@ -62,6 +75,19 @@ void register_team_objects(py::module& module) {
       .def("close", &TeamObject::close, Unlocked())
       .def("is_open", &TeamObject::is_open);
   register_experts(module);
+  register_fused<AllReduceNorm>(module, "AllReduceNorm")
+      .def("execute", &AllReduceNorm::execute, Unlocked());
+  auto quantized = register_fused<Quantized>(module, "Quantized");
+  for (const auto& [name, move] : {std::pair{"all_reduce", Move::all_reduce},
+                                   {"reduce_scatter", Move::reduce_scatter},
+                                   {"all_gather", Move::all_gather}})
+    quantized.def(
+        name,
+        [move = move](Quantized& self, const at::Tensor& tensor, const std::string& wire,
+                      const std::optional<at::Tensor>& out) {
+          return self.execute(move, tensor, wire, out);
+        },
+        Unlocked());
 }
 
 }  // namespace meshmem::pytorch

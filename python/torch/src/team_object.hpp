@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of Experts: all PEs of the job make and close it
+// The base of Experts, AllReduceNorm and Quantized: all PEs of the job make and close them
 // together, and the PEs of a team call them with tensors.
 // Invariant: a call takes its place on the caller's stream. With CPU tensors it has ended when it
 // returns. A wrong tensor raises an exception that names the argument, before anything is sent.
