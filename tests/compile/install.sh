@@ -232,7 +232,7 @@ for page in man1/oshrun.1 man1/oshc++.1 man1/meshmem-info.1 man1/meshmem-trace.1
   man3/shmem_set_lock.3 man3/shmem_long_p.3 man3/shmemx_float_sum_reduce_on_stream.3 man7/shmem.7; do
   [ -f "$prefix/share/man/$page" ] || fail "there is no manual page $page"
 done
-for file in share/meshmem/{valgrind.supp,tsan.supp,races.specs} share/doc/meshmem/LICENSE lib/meshmem/0.1/libmeshmem_{trace,races}.so; do
+for file in share/meshmem/{valgrind.supp,tsan.supp,races.specs} share/doc/meshmem/LICENSE lib/meshmem/0.1/libmeshmem_{trace,races,fused}.so; do
   [ -f "$prefix/$file" ] || fail "there is no $file"
 done
 # Each program has one.

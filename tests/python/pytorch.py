@@ -17,7 +17,7 @@ import sys
 import core
 import make_site
 
-NEEDED = "numpy, pytest, nanobind, scikit_build_core, ninja, mypy"
+NEEDED = "numpy, pytest, hypothesis, nanobind, scikit_build_core, ninja, mypy"
 
 
 def find_python():

@@ -13,7 +13,7 @@ import typing
 
 from . import _compiled
 
-__all__ = ["Experts", "create_backend", "rendezvous_of_job"]
+__all__ = ["AllReduceNorm", "Experts", "Quantized", "create_backend", "rendezvous_of_job"]
 
 _torch = _compiled.require_torch()
 # `python3 -m meshmem.torch` imports the package before it compiles.
@@ -22,6 +22,7 @@ if sys.argv[:1] != ["-m"] or "meshmem.torch" not in sys.orig_argv:
     atexit.register(_c.leave_python)
     os.register_at_fork(after_in_child=lambda: atexit.unregister(_c.leave_python))
     from ._experts import Experts
+    from ._fused import AllReduceNorm, Quantized
     from ._process_group import create_backend, rendezvous_of_job
     from . import _symm_mem
     _symm_mem.register()

@@ -78,10 +78,19 @@ def load() -> types.ModuleType:
 def loaded_library(name: str) -> pathlib.Path:
     """The library of this name that the process has loaded."""
     maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
-    found = re.search(rf"^(?:\S+\s+){{5}}(/.*/{re.escape(name)}[-\w]*\.so[\w.]*)$", maps,
+    found = re.search(rf"^(?:\S+\s+){{5}}(/.*/{re.escape(name)}(?:-\w+)?\.so[\w.]*)$", maps,
                       re.MULTILINE)
     assert found
     return pathlib.Path(found[1])
+
+
+def companion(name: str) -> pathlib.Path:
+    """A library that comes with the loaded libmeshmem.so, and lies in the folder of its version."""
+    library = loaded_library("libmeshmem")
+    version = library.name.partition(".so.")[2] + "."
+    folders = library.parent.glob("meshmem/*")
+    return next((folder / name for folder in folders if version.startswith(f"{folder.name}.")),
+                library.parent / name)
 
 
 def include_folder(library: pathlib.Path) -> pathlib.Path:

@@ -6,32 +6,13 @@ from __future__ import annotations
 import typing
 
 import torch
-import torch.distributed as dist
 from torch.autograd.graph import increment_version
 
-import meshmem
-
-from . import _c, _symm_mem
-
-Team = typing.Union[meshmem.Team, dist.ProcessGroup, None]
+from . import _c
+from ._team_object import Team, TeamObject
 
 
-def _pes_of(team: typing.Any) -> list[int]:
-    """In the world. A group's ranks are PEs."""
-    if team is None or team is dist.GroupMember.NON_GROUP_MEMBER:
-        return []
-    if isinstance(team, dist.ProcessGroup):
-        rank, pe = dist.get_rank(), meshmem.my_pe()
-        if rank != pe:
-            raise ValueError(f"team: this process is rank {rank}, but PE {pe}")
-        return dist.get_process_group_ranks(team)
-    if not isinstance(team, meshmem.Team):
-        raise TypeError(f"team: {type(team).__name__} is neither a Team nor a ProcessGroup")
-    pes = [team.translate_pe(pe, meshmem.TEAM_WORLD) for pe in range(team.n_pes())]
-    return [pe for pe in pes if pe is not None]
-
-
-class Experts:
+class Experts(TeamObject):
     """Sends each token of a mixture of experts to the PEs of its experts, and adds up the results.
 
     All PEs of the job make it and close it together, since it takes symmetric memory. The experts
@@ -71,9 +52,7 @@ class Experts:
                  dtype: torch.dtype = torch.bfloat16,
                  result_dtype: typing.Optional[torch.dtype] = None, capacity: int = 0,
                  max_blocks: int = 0) -> None:
-        if not meshmem.is_initialized():
-            _symm_mem._start()
-        pes = _pes_of(team)
+        pes = self._pes_of(team)
         self._handle = _c.Experts(pes, dtype, result_dtype, hidden, top_k, experts, max_tokens,
                                   capacity, max_blocks)
         for name in Experts.__annotations__ if pes else ():
@@ -116,16 +95,6 @@ class Experts:
         """Frees the memory, after the calls on streams, and removes its tensors. Collective of all
         PEs. No copy of the tensors and no graph may be in use any more. After meshmem.finalize()
         there is nothing to free."""
-        if not self._handle.is_open():
-            raise ValueError("experts: closed")
-        self._handle.close()
+        super().close()
         for name in Experts.__annotations__:
             self.__dict__.pop(name, None)
-
-    def __enter__(self) -> Experts:
-        return self
-
-    def __exit__(self, error: typing.Any, value: typing.Any, traceback: typing.Any) -> None:
-        """Closes it. After an error other PEs may not come here, so it stays."""
-        if error is None and self._handle.is_open():
-            self.close()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests on all PEs of a job: `oshrun -n 4 python3 -m pytest python/tests/pes`. PE 0
 reports. A failure on any PE ends the job, since the others would wait for it."""
+import pathlib
 import sys
 
 import meshmem
 import pytest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))  # on_all_pes.py
 
 
 @pytest.hookimpl(trylast=True)

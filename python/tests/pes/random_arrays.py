@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of random shapes, dtypes and keys, compared with NumPy's. core.py runs this at three PEs.
 All PEs draw the same examples, since collectives need the same arguments."""
-import functools
-import sys
-import traceback
-
 import meshmem
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.extra import numpy as nps
+from on_all_pes import on_all_pes
 from support import MOVED
 
 NUMBERS = st.one_of(nps.integer_dtypes(), nps.floating_dtypes(), nps.boolean_dtypes())
@@ -21,27 +16,6 @@ MAY_BE_SYMMETRIC = st.one_of(NUMBERS, nps.complex_number_dtypes(), st.sampled_fr
                                  lambda types: [(f"f{i}", kind) for i, kind in enumerate(types)]))
 NEVER_SYMMETRIC = st.one_of(nps.datetime64_dtypes(), nps.timedelta64_dtypes(), st.just("O"))
 SHAPES = nps.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
-
-
-def on_all_pes(**strategies):
-    """Draws examples in the same order on all PEs. A failure ends the job at once: Hypothesis would
-    repeat the example on this PE alone."""
-    def decorate(check):
-        @functools.wraps(check, assigned=("__name__", "__module__", "__doc__"), updated=())
-        def ends_the_job(**drawn):
-            try:
-                check(**drawn)
-            except UnsatisfiedAssumption:  # Hypothesis draws another example, on all PEs
-                raise
-            except (Exception, pytest.fail.Exception):
-                print(f"PE {meshmem.my_pe()}: {drawn}\n{traceback.format_exc()}",
-                      file=sys.__stderr__, flush=True)
-                meshmem.global_exit(1)
-        del ends_the_job.__wrapped__
-        return settings(derandomize=True, database=None, deadline=None, max_examples=40,
-                        phases=[Phase.generate],
-                        suppress_health_check=list(HealthCheck))(given(**strategies)(ends_the_job))
-    return decorate
 
 
 def values_of(shape, dtype, pe):

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks tensors, and puts the calls of expert parallelism on the caller's stream.
-// Invariant: a wrong tensor raises an exception that names the argument, before anything is sent.
+// The calls of expert parallelism, with checks of their tensors and of their order.
 #include "experts.hpp"
 
-#include "checks.hpp"
-#include "device_streams.hpp"
+#include <utility>
 
 namespace meshmem::pytorch {
 namespace {
@@ -33,26 +31,20 @@ c10::ScalarType dtype_of_moe(int type) {
   return at::kFloat;
 }
 
-bool is_started() {
-  int answer = 0;
-  shmem_query_initialized(&answer);
-  return answer;
-}
-
 }  // namespace
 
 Experts::Experts(const std::vector<int>& pes, Types types, shmemx_moe_shape_t shape,
-                 const DeviceOf& device_of) {
+                 const DeviceOf& device_of)
+    : TeamObject("Experts", pes) {
   shape.type = moe_type_of(types.dtype);
   if (types.result_dtype) shape.result_type = moe_type_of(*types.result_dtype);
-  const bool has_team =
-      pes.empty() || !shmemx_team_of_pes(pes.data(), static_cast<int>(pes.size()), &team_);
   // All PEs refuse the shape if one has no team.
-  if (!has_team) shape.type = kNone;
-  const bool is_made = shmemx_moe_create(has_team ? team_ : SHMEM_TEAM_WORLD, &shape, &moe_) == 0;
+  if (!has_team()) shape.type = kNone;
+  const bool is_made =
+      shmemx_moe_create(has_team() ? team() : SHMEM_TEAM_WORLD, &shape, &moe_) == 0;
   if (!is_made) {
     close();
-    TORCH_CHECK(has_team, "Experts: the library has no more teams");
+    TORCH_CHECK(has_team(), "Experts: the library has no more teams");
     TORCH_CHECK_TYPE(shape.type != kNone, "dtype: ", types.dtype,
                      " is not float32, float16, bfloat16 or float8_e4m3fn");
     TORCH_CHECK_TYPE(shape.result_type != kNone && shape.result_type != SHMEMX_MOE_FP8,
@@ -64,65 +56,32 @@ Experts::Experts(const std::vector<int>& pes, Types types, shmemx_moe_shape_t sh
   }
   if (pes.empty()) return;
   shmemx_moe_view(moe_, &view_);
-  device_ = device_of(view_.rows);
+  set_device(device_of(view_.rows));
   dtype_ = types.dtype;
   result_dtype_ = dtype_of_moe(view_.shape.result_type);
   results_ = tensor(view_.results, max_rows({hidden()}), result_dtype_);
 }
 
-void Experts::close() {
-  const auto moe = std::exchange(moe_, nullptr);
-  const auto team = std::exchange(team_, SHMEM_TEAM_INVALID);
-  if (!is_started()) return;  // meshmem.finalize() has freed them
-  if (moe) shmemx_moe_destroy(moe);
-  if (team != SHMEM_TEAM_INVALID) shmem_team_destroy(team);
-}
-
-// ---- Checks
-
-void Experts::require_member() const {
-  TORCH_CHECK(is_started(), "meshmem: call meshmem.init() first");
-  TORCH_CHECK_VALUE(moe_, "experts: closed");
-  TORCH_CHECK_VALUE(team_ != SHMEM_TEAM_INVALID, "team: this PE is not in it");
+void Experts::destroy() {
+  if (const auto moe = std::exchange(moe_, nullptr)) shmemx_moe_destroy(moe);
 }
 
 void Experts::require_plan() const {
   require_member();
-  TORCH_CHECK(n_tokens_ >= 0, "experts: call plan first");
-}
-
-void Experts::require(const at::Tensor& tensor, const char* argument, c10::ScalarType dtype,
-                      const Sizes& sizes) const {
-  require_usable(tensor, argument);
-  TORCH_CHECK_TYPE(tensor.scalar_type() == dtype, argument, ": its dtype is ", tensor.scalar_type(),
-                   ", but ", dtype, " is needed");
-  TORCH_CHECK_TYPE(tensor.device() == device_, argument, ": on ", tensor.device(),
-                   ", but the experts are on ", device_);
-  TORCH_CHECK_VALUE(tensor.sizes() == at::IntArrayRef(sizes), argument, ": its shape is ",
-                    tensor.sizes(), ", but ", at::IntArrayRef(sizes), " is needed");
-  TORCH_CHECK_VALUE(!at::GradMode::is_enabled() || !tensor.requires_grad(), argument,
-                    ": it requires a gradient, which experts do not give; use torch.no_grad()");
+  TORCH_CHECK(n_tokens_ >= 0, "Experts: call plan first");
 }
 
 // ---- Calls
 
 at::Tensor Experts::tensor(void* data, const Sizes& sizes, c10::ScalarType dtype) const {
   require_member();
-  return at::from_blob(data, sizes, at::TensorOptions().dtype(dtype).device(device_));
-}
-
-bool Experts::is_capturing() const {
-  return !device_.is_cpu() && is_captured(guard_of(device_).getStream(device_));
+  return at::from_blob(data, sizes, at::TensorOptions().dtype(dtype).device(device()));
 }
 
 template <typename Call>
 void Experts::run(const Call& call, const char* objection) {
   objection_to_dispatch_ = is_capturing() ? nullptr : objection;
-  if (!device_.is_cpu()) return call(guard_of(device_).getStream(device_).native_handle());
-  call(nullptr);
-  shmemx_mark_t done = nullptr;
-  shmemx_stream_mark(&done, nullptr);
-  shmemx_stream_mark_wait(&done);
+  put_on_stream(call);
 }
 
 void Experts::plan(const at::Tensor& indices) {
@@ -166,9 +125,7 @@ at::Tensor Experts::combine(const at::Tensor& weights, const std::optional<at::T
   require(made, "results", result_dtype_, max_rows({hidden()}));
   TORCH_CHECK_VALUE(shmemx_reached_on_stream(made.const_data_ptr(), made.nbytes()),
                     "results: not in symmetric memory of the device");
-  const at::Tensor sums = out ? *out
-                              : at::empty({n_tokens_, hidden()},
-                                          at::TensorOptions().dtype(result_dtype_).device(device_));
+  const at::Tensor sums = out ? *out : empty({n_tokens_, hidden()}, result_dtype_);
   run(
       [&](shmemx_stream_t stream) {
         shmemx_moe_combine_on_stream(moe_, made.const_data_ptr(), weights.const_data_ptr<float>(),

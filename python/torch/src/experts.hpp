@@ -1,33 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expert parallelism of tensors: the handle of shmemx_moe_create, and its memory as tensors.
-// Invariant: a call takes its place on the caller's stream. With CPU tensors it has ended when it
-// returns. Used by bind_experts.cpp.
+// Used by bind_team_objects.cpp.
 #pragma once
 #include <ATen/ATen.h>
 #include <shmemx.h>
 
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "team_object.hpp"
+
 namespace meshmem::pytorch {
 
-class Experts {
+class Experts : public TeamObject {
  public:
   struct Types {
     c10::ScalarType dtype;
     std::optional<c10::ScalarType> result_dtype;
   };
-  // Returns the device that has an address.
-  using DeviceOf = std::function<c10::Device(const void*)>;
-
-  // A collective of all PEs, and so is close(). `pes`: of the team; none if this PE is in no team.
-  // The shape's types are set here. A mistake in one PE's arguments raises on all.
+  // A collective of all PEs. `pes`: of the team; none if this PE is in no team. The shape's types
+  // are set here. A mistake in one PE's arguments raises on all.
   Experts(const std::vector<int>& pes, Types types, shmemx_moe_shape_t shape,
           const DeviceOf& device_of);
-  void close();
-  bool is_open() const { return moe_ != nullptr; }
 
   // Collectives of the team.
   void plan(const at::Tensor& indices);
@@ -55,20 +50,14 @@ class Experts {
     return sizes;
   }
   at::Tensor tensor(void* data, const Sizes& sizes, c10::ScalarType dtype) const;
-  void require_member() const;
+  void destroy() override;
   void require_plan() const;
-  void require(const at::Tensor& tensor, const char* argument, c10::ScalarType dtype,
-               const Sizes& sizes) const;
-  bool is_capturing() const;
-  // Calls call(stream), and waits for it if the device is a CPU. `objection`: why no dispatch may
-  // come next.
+  // Puts call on the stream. `objection`: why no dispatch may come next.
   template <typename Call>
   void run(const Call& call, const char* objection = nullptr);
 
-  shmem_team_t team_ = SHMEM_TEAM_INVALID;
   shmemx_moe_t moe_ = nullptr;
   shmemx_moe_view_t view_{};
-  c10::Device device_ = c10::kCPU;
   c10::ScalarType dtype_ = at::kFloat, result_dtype_ = at::kFloat;
   at::Tensor results_;          // the program has the same, so its gradient is seen here
   std::int64_t n_tokens_ = -1;  // of the last plan

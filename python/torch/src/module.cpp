@@ -39,5 +39,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   meshmem::pytorch::register_job(module);
   meshmem::pytorch::register_backend(module);
   meshmem::pytorch::register_symm_mem(module);
-  meshmem::pytorch::register_experts(module);
+  meshmem::pytorch::register_team_objects(module);
 }

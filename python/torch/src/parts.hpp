@@ -10,6 +10,6 @@ namespace meshmem::pytorch {
 void register_job(pybind11::module& module);
 void register_backend(pybind11::module& module);
 void register_symm_mem(pybind11::module& module);
-void register_experts(pybind11::module& module);
+void register_team_objects(pybind11::module& module);
 
 }  // namespace meshmem::pytorch

@@ -2,12 +2,16 @@
 """Runs the tests on all ranks: `oshrun -n 4 python3 -m pytest python/tests/torch/pes`. Rank 0
 reports. A failure on any rank ends the job, since the others would wait for it."""
 import datetime
+import pathlib
 import sys
 
 import meshmem
 import pytest
 import torch
 import torch.distributed as dist
+from meshmem.torch import Experts
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2]))  # on_all_pes.py
 
 
 @pytest.hookimpl(trylast=True)
@@ -27,6 +31,16 @@ def pytest_runtest_logreport(report):
         print(f"rank {meshmem.my_pe()} of {meshmem.n_pes()}: {report.nodeid}\n"
               f"{report.longreprtext}", file=sys.__stderr__, flush=True)
         meshmem.global_exit(1)
+
+
+@pytest.fixture(scope="module")
+def device():
+    """Where the device heap is: with a library for GPUs the tests are of CUDA tensors."""
+    with Experts(meshmem.TEAM_WORLD, hidden=1, top_k=1, experts=1, max_tokens=1) as moe:
+        place = moe.rows.device
+    torch.set_default_device(place)
+    yield place
+    torch.set_default_device(None)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounds of expert parallelism, compared bit by bit with plain loops. All numbers are small whole
-ones or eighths, so sums of floats are exact in any order. Tensors are where the device heap is:
-with a library for GPUs the tests are of CUDA tensors."""
+ones or eighths, so sums of floats are exact in any order."""
 import types
 
 import meshmem
@@ -12,15 +11,7 @@ from meshmem.torch import Experts
 
 FP8 = torch.float8_e4m3fn
 WORLD = meshmem.TEAM_WORLD
-
-
-@pytest.fixture(autouse=True, scope="module")
-def device():
-    with Experts(WORLD, hidden=1, top_k=1, experts=1, max_tokens=1) as moe:
-        place = moe.rows.device
-    torch.set_default_device(place)
-    yield place
-    torch.set_default_device(None)
+pytestmark = pytest.mark.usefixtures("device")
 
 
 def whole(seed, low, high, *sizes):
@@ -313,7 +304,7 @@ def test_mistakes(n):
     moe = Layer(WORLD, list(range(n))).moe
     scaled = Layer(WORLD, list(range(n)), dtype=FP8, hidden=130).moe
     i32, ones = torch.int32, torch.ones
-    with pytest.raises(RuntimeError, match="^experts: call plan first"):
+    with pytest.raises(RuntimeError, match="^Experts: call plan first"):
         moe.dispatch(ones(0, 24))
     for each in (moe, scaled):
         each.plan(torch.zeros(3, 2, dtype=i32))
@@ -397,7 +388,7 @@ def test_the_end(n):
     with Experts(WORLD, **shape) as moe:
         moe.plan(torch.zeros(1, 1, dtype=torch.int32))
     for call in (moe.close, lambda: moe.plan(torch.zeros(1, 1, dtype=torch.int32))):
-        with pytest.raises(ValueError, match="^experts: closed"):
+        with pytest.raises(ValueError, match="^Experts: closed"):
             call()
     assert not hasattr(moe, "rows") and not hasattr(moe, "counts")
     with pytest.raises(KeyError):
