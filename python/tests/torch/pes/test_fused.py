@@ -113,7 +113,8 @@ def check_norm(layer, pes, shape, dtype, seed=0, how="new"):
 
 @on_all_pes(dtype=st.sampled_from(NORM_DTYPES), stage_bytes=st.sampled_from(STAGES),
             rows=st.lists(st.integers(0, 5), max_size=3), units=st.integers(1, 130),
-            seed=st.integers(0, 1000), how=st.sampled_from(["new", "out", "in place"]), max_examples=25)
+            seed=st.integers(0, 1000), how=st.sampled_from(["new", "out", "in place"]),
+            max_examples=25)
 def test_norms_of_drawn_shapes(dtype, stage_bytes, rows, units, seed, how):
     found = check_norm(made_of(AllReduceNorm, stage_bytes), range(meshmem.n_pes()),
                        (*rows, 8 * units), dtype, seed, how)
