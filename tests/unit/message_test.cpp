@@ -38,5 +38,19 @@ TEST(Message, LongerThanItsStageEndsTheProgram) {
               "a unit test .*: a message of 65537 bytes .* is too long; 65536 bytes are the most");
 }
 
+// Also when the number is cut by the shift, and on a line that has seen no chunk for 2^48 operations.
+TEST(ChunkEpoch, GrowsWithOperationsAndTheirChunks) {
+  constexpr int kMost = static_cast<int>(kMostChunks);
+  for (const std::uint64_t sequence :
+       {std::uint64_t{1}, (std::uint64_t{1} << 49) - 1, (std::uint64_t{1} << 50) - 1,
+        (std::uint64_t{1} << 63) - 1, ~std::uint64_t{0}}) {
+    const std::uint64_t epoch = chunk_epoch(sequence, kMost);
+    EXPECT_TRUE(has_reached(chunk_epoch(sequence + 1, 1), epoch)) << sequence;
+    EXPECT_FALSE(has_reached(epoch, chunk_epoch(sequence + 1, 1))) << sequence;
+    EXPECT_FALSE(has_reached(chunk_epoch(sequence, kMost - 1), epoch)) << sequence;
+    EXPECT_FALSE(has_reached(chunk_epoch(sequence - (std::uint64_t{1} << 48), kMost), epoch));
+  }
+}
+
 }  // namespace
 }  // namespace meshmem

@@ -110,7 +110,7 @@ TEST_F(StartMessages, AreOneExchangeWithAnEntryForEachNode) {
   ASSERT_EQ(told.of_job.size(), std::size_t{kNodes});
   std::size_t bytes = 0;
   for (const auto& [name, card] : told.of_job) bytes += card.size();
-  EXPECT_LE(bytes, std::size_t{kNodes} * 300 + std::size_t{kPes} * (kAddressBytes + 8));
+  EXPECT_LE(bytes, std::size_t{kNodes} * 400 + std::size_t{kPes} * (kAddressBytes + 8));
   for (const auto* meetings : {&told.meetings_of_job, &told.meetings_of_node}) {
     EXPECT_EQ(meetings->size(), std::size_t{2 * kNodes});
     for (const auto& [pe, times] : *meetings) EXPECT_EQ(times, 1) << "of PE " << pe;

@@ -67,7 +67,8 @@ constexpr std::string_view kAboutAlgorithms =
     "chooses by bytes and number of PEs; classic is recursive_doubling up to 32 KiB and ring "
     "above, and auto on host memory. "
 #include "device/collectives/algorithms.def"
-    "On host memory one_shot and one_shot_wide are one_shot, and all others are two_shot. "
+    "On host memory one_shot and one_shot_wide are one_shot, and all other algorithms are "
+    "two_shot. "
     "On other devices, and for integers of 1 and 2 bytes, one_shot_wide and two_shot_wide are "
     "one_shot and two_shot. Groups in users' kernels follow one_shot, two_shot and pull, and "
     "otherwise choose by size. The same on all PEs.";

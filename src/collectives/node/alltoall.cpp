@@ -24,8 +24,11 @@ std::ptrdiff_t block_start(int index, std::size_t count, std::ptrdiff_t stride,
 void copy_block(int pe, const std::byte* from, std::ptrdiff_t stride, const Collective& call) {
   std::byte* const to = static_cast<std::byte*>(call.dest) +
                         block_start(pe, call.count, call.dest_stride, call.elem_bytes);
+  const auto copy = [](std::byte* dest, const std::byte* source, std::size_t bytes) {
+    std::memcpy(dest, source, bytes);
+  };
   copy_elements({to, call.dest_stride}, {const_cast<std::byte*>(from), stride}, call.elem_bytes,
-                call.count, std::memcpy);
+                call.count, copy);
 }
 
 void alltoall_message(NodeTeam& team, std::uint64_t sequence, const Collective& call) {
