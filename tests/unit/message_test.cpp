@@ -38,7 +38,7 @@ TEST(Message, LongerThanItsStageEndsTheProgram) {
               "a unit test .*: a message of 65537 bytes .* is too long; 65536 bytes are the most");
 }
 
-// Also when the number is cut by the shift, and on a line that has seen no chunk for 2^48 operations.
+// Also when the shift cuts the number, and on a line that has seen no chunk for 2^48 operations.
 TEST(ChunkEpoch, GrowsWithOperationsAndTheirChunks) {
   constexpr int kMost = static_cast<int>(kMostChunks);
   for (const std::uint64_t sequence :
