@@ -51,7 +51,6 @@ void exchange_in_batches(Team& team, const void* source, std::size_t own_bytes, 
   }
 }
 
-// total = data for the first term, total op data for the others.
 // The terms of a reduction, combined one after the other. Elements with a carrier are widened
 // before, and rounded once.
 class Total {

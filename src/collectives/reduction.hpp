@@ -38,6 +38,7 @@ struct Reduction {
   // The last step, once the elements of all n PEs are combined; null: none.
   void (*finish)(void* elems, std::size_t count, int n) = nullptr;
   const Carrier* carrier = nullptr;  // null: elements are combined as they are
+  bool any_order = false;            // also on a team with a fixed order
 };
 
 inline void finish(const Reduction& op, void* elems, std::size_t count, int n) {

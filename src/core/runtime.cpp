@@ -107,9 +107,11 @@ void Runtime::connect() {
   disconnect_at_exit();
   to_abandon = this;
   job_.connect(environment_, tuning_);
-  if (job_.nodes().has_several() && job_.n_pes() > kMostFarPes)
+  if (job_.nodes().has_several() && job_.n_pes() > kMostFarPes) {
+    if (job_.me() != 0) wait_for_others_to_report();
     fatal("a job over several machines can have {} PEs, and this one has {}", kMostFarPes,
           job_.n_pes());
+  }
   if (devices_.connect(environment_, job_))
     show_waits_of_kernels({.sync = device_memory().sync(),
                            .state = device_state(),

@@ -47,15 +47,14 @@ bool is_valid(const Triplet& triplet, const Team& parent) {
 // Combines the offers of all PEs of the parent.
 TeamTable::Offer combine(Team& parent, const TeamTable::Offer& offer) {
   TeamTable::Offer agreed = offer;
-  const Reduction op{&TeamTable::combine_offers, sizeof offer};
+  Reduction op{&TeamTable::combine_offers, sizeof offer};
+  op.any_order = true;
   const Collective call = combining(CollectiveKind::reduce, op, &agreed, &offer, 1);
-  const bool in_order = std::exchange(parent.node.in_pe_order, false);  // any order will do here
   if (!parent.is_on_one_node()) {
     between_nodes::run(parent, call);
   } else if (parent.n > 1) {
     by_messages::run(parent, call);
   }
-  parent.node.in_pe_order = in_order;
   return agreed;
 }
 

@@ -112,9 +112,10 @@ class SlowWays(launching.LaunchTest):
         self.assertEqual(self.kinds_of_pes("-n", 2, PROGRAM, "sum", SHMEM_DEBUG="1",
                                            MESHMEM_REDUCE_ALGORITHM="two_shot"), [])
         # The offers for a new team have no order.
-        found = self.kinds_of_pes(*BETWEEN_MACHINES, PROGRAM, "split", SHMEM_DEBUG="1",
-                                  **IN_PE_ORDER)
-        self.assertEqual(found, [])
+        for variables in (IN_PE_ORDER, BY_RING):
+            found = self.kinds_of_pes(*BETWEEN_MACHINES, PROGRAM, "split", SHMEM_DEBUG="1",
+                                      **variables)
+            self.assertEqual(found, [])
         # Large blocks between host and device are copied one by one in any case.
         found = self.kinds_of_pes(*ON_ONE_MACHINE, PROGRAM, "send_large_blocks", SHMEM_DEBUG="1",
                                   **UNREACHED_DEVICES)

@@ -91,20 +91,21 @@ void reduce_through_leaders(Team& team, const Collective& call) {
 void reduce(Team& team, const Collective& call) {
   if (call.count == 0) return;
   const Reduction& op = *call.op;
-  if (reduce_policy.settings.rule.kind == ReduceRule::one)
+  const bool in_pe_order = team.node.in_pe_order && !op.any_order;
+  if (!op.any_order && reduce_policy.settings.rule.kind == ReduceRule::one)
     note_slow_way(SlowWay::forced_algorithm, "MESHMEM_REDUCE_ALGORITHM");
-  const Order order = team.node.in_pe_order ? Order::pes : Order::nodes;
+  const Order order = in_pe_order ? Order::pes : Order::nodes;
   const std::size_t bytes = call.bytes();
   if (bytes > kReduceThroughLeaders) {
     const bool is_plain = are_in_host_memory(call.dest, call.source) && !op.carrier;
     if (is_plain || can_be_staged(team, call.dest, call.source, bytes)) {
-      if (team.node.in_pe_order && most_members(team) > 1)
+      if (in_pe_order && most_members(team) > 1)
         note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
       return is_plain ? reduce_in_columns(team, order, call)
                       : reduce_in_staged_columns(team, order, call);
     }
   }
-  if (team.node.in_pe_order) {
+  if (in_pe_order) {
     note_slow_way(SlowWay::gathered_in_pe_order, team.routine());
     return by_messages::run(team, call);
   }
