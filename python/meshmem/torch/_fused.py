@@ -13,8 +13,15 @@ from ._team_object import Team, TeamObject
 Wire = typing.Literal["int8", "e4m3", "e5m2"]
 
 
+def _require(kind: type, **arguments: typing.Any) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name}: {type(value).__name__} is no {kind.__name__}")
+
+
 class _Fused(TeamObject):
     def __init__(self, of_module: typing.Any, team: Team, stage_bytes: int) -> None:
+        _require(int, stage_bytes=stage_bytes)
         pes = self._pes_of(team)
         library = str(_compiled.companion("libmeshmem_fused.so"))
         self._handle = of_module(pes, stage_bytes, library)
@@ -27,8 +34,9 @@ class AllReduceNorm(_Fused):
     twice `stage_bytes`, which is the same on all PEs. A call is a collective of a team, or of the
     ranks of a process group, whose devices reach each other; other PEs pass None. It is on the
     current stream, and a CUDA graph can capture it. With CPU tensors it has ended when it returns.
-    It has no gradient, so tensors that require one are errors, except under torch.no_grad(). Wrong
-    tensors raise TypeError, ValueError or RuntimeError on this PE alone, before anything is sent.
+    It has no gradient, so tensors that require one are errors, except under torch.no_grad(). All
+    PEs of the team give the same shapes and dtype, or they wait for ever. Wrong tensors raise
+    TypeError, ValueError or RuntimeError on this PE alone, before anything is sent.
     """
 
     def __init__(self, team: Team, *, stage_bytes: int = 16 << 20) -> None:
@@ -47,7 +55,10 @@ class AllReduceNorm(_Fused):
         are contiguous and aligned to 16 bytes. Sums are in float, and rounded once. out may be
         (x, residual). All PEs get the same bits.
         """
-        y, new_residual = self._handle.execute(x, residual, weight, eps, out)
+        y_out, residual_out = (x, x) if out is None else out
+        _require(torch.Tensor, x=x, residual=residual, weight=weight, y=y_out,
+                 new_residual=residual_out)
+        y, new_residual = self._handle.execute(x, residual, weight, float(eps), out)
         increment_version((y, new_residual))
         return y, new_residual
 
@@ -55,8 +66,8 @@ class AllReduceNorm(_Fused):
 class Quantized(_Fused):
     """Collectives whose data travels as numbers of 8 bits, with a scale for each 128 elements.
 
-    It is made and closed as an AllReduceNorm, and its calls have the same rules. Tensors are
-    contiguous, of float32, float16 or bfloat16. `wire` is "int8", "e4m3" or "e5m2":
+    It is made and closed as an AllReduceNorm, and its calls have the same rules, also for `wire`.
+    Tensors are contiguous, of float32, float16 or bfloat16. `wire` is "int8", "e4m3" or "e5m2":
     docs/fused_collectives.md has the bounds of their errors. Sums are in float, in the order of
     PEs, and rounded once. All PEs get the same bits. A block with an infinity or a NaN arrives as
     NaNs only.
@@ -85,6 +96,8 @@ class Quantized(_Fused):
     @staticmethod
     def _run(call: typing.Any, tensor: torch.Tensor, wire: str,
              out: typing.Optional[torch.Tensor]) -> torch.Tensor:
+        _require(torch.Tensor, tensor=tensor, out=tensor if out is None else out)
+        _require(str, wire=wire)
         result: torch.Tensor = call(tensor, wire, out)
         increment_version(result)
         return result

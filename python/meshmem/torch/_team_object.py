@@ -8,6 +8,7 @@ import typing
 import torch.distributed as dist
 
 import meshmem
+from meshmem import _core
 
 from . import _symm_mem
 
@@ -16,7 +17,20 @@ Self = typing.TypeVar("Self", bound="TeamObject")
 
 
 class TeamObject:
-    _handle: typing.Any
+    _part: typing.Any  # in C++
+    _job: int
+
+    @property
+    def _handle(self) -> typing.Any:
+        """The part in C++, for a call."""
+        if self._job != _core.n_inits():
+            raise RuntimeError(f"{type(self).__name__}: made before the latest meshmem.init(); "
+                               "make another")
+        return self._part
+
+    @_handle.setter
+    def _handle(self, part: typing.Any) -> None:
+        self._part, self._job = part, _core.n_inits()
 
     @staticmethod
     def _pes_of(team: typing.Any) -> list[int]:
@@ -39,14 +53,14 @@ class TeamObject:
         """Frees the memory, after the calls on streams. Collective of all PEs. No graph that has
         captured a call may be in use any more. After meshmem.finalize() there is nothing to
         free."""
-        if not self._handle.is_open():
+        if not self._part.is_open():
             raise ValueError(f"{type(self).__name__}: closed")
-        self._handle.close()
+        self._part.close(self._job == _core.n_inits())
 
     def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, error: typing.Any, value: typing.Any, traceback: typing.Any) -> None:
         """Closes it. After an error other PEs may not come here, so it stays."""
-        if error is None and self._handle.is_open():
+        if error is None and self._part.is_open():
             self.close()

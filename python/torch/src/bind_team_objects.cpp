@@ -72,7 +72,7 @@ py::class_<Class, TeamObject> register_fused(py::module& module, const char* nam
 
 void register_team_objects(py::module& module) {
   py::class_<TeamObject>(module, "TeamObject")
-      .def("close", &TeamObject::close, Unlocked())
+      .def("close", &TeamObject::close, py::arg("is_of_this_job"), Unlocked())
       .def("is_open", &TeamObject::is_open);
   register_experts(module);
   register_fused<AllReduceNorm>(module, "AllReduceNorm")

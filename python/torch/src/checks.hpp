@@ -14,6 +14,8 @@ inline void require_usable(const at::Tensor& tensor, const char* argument) {
   TORCH_CHECK_TYPE(tensor.is_cpu() || tensor.is_cuda(), argument, ": on ", tensor.device(),
                    ", but meshmem takes tensors of cpu and cuda");
   TORCH_CHECK_VALUE(tensor.is_contiguous(), argument, ": not contiguous");
+  TORCH_CHECK_VALUE(!tensor.is_neg() && !tensor.is_conj(), argument,
+                    ": a view whose values are computed; call resolve_neg() or resolve_conj()");
 }
 
 // One tensor as the list that c10d makes of it.

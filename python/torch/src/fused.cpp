@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "checks.hpp"
 
@@ -34,12 +35,12 @@ void agree(const char* name, const std::string& objection, long number = 0) {
   long* const mine = least + 3;
   mine[0] = objection.empty();
   mine[1] = number;
-  mine[2] = -number;
+  mine[2] = ~number;  // which is the least where the number is the greatest
   shmem_long_min_reduce(SHMEM_TEAM_WORLD, least, mine, 3);
   TORCH_CHECK(objection.empty(), objection);
   TORCH_CHECK(least[0], name, ": it failed on another PE, which says why");
-  TORCH_CHECK_VALUE(least[1] == -least[2], "stage_bytes: PEs give from ", least[1], " to ",
-                    -least[2]);
+  TORCH_CHECK_VALUE(least[1] == ~least[2], "stage_bytes: PEs give from ", least[1], " to ",
+                    ~least[2]);
 }
 
 MakeFused* find_maker(const std::string& library, const char* maker) {
@@ -109,7 +110,8 @@ AllReduceNorm::Pair AllReduceNorm::execute(const at::Tensor& x, const at::Tensor
   TORCH_CHECK_VALUE(hidden > 0 && hidden % 8 == 0 && hidden <= std::int64_t{kMostHidden},
                     "x: rows of ", hidden, " elements, but a multiple of 8 up to ", kMostHidden,
                     " is needed");
-  TORCH_CHECK_VALUE(eps >= 0, "eps: ", eps, " is not a number from 0 on");
+  TORCH_CHECK_VALUE(eps >= 0 && eps <= std::numeric_limits<float>::max(), "eps: ", eps,
+                    " is not a float from 0 on");
   require(x, "x", dtype, x.sizes());
   require(residual, "residual", dtype, x.sizes());
   require(weight, "weight", dtype, {hidden});

@@ -23,10 +23,10 @@ TeamObject::TeamObject(const char* name, const std::vector<int>& pes)
       has_team_(pes.empty() ||
                 !shmemx_team_of_pes(pes.data(), static_cast<int>(pes.size()), &team_)) {}
 
-void TeamObject::close() {
+void TeamObject::close(bool is_of_this_job) {
   is_open_ = false;
   const auto team = std::exchange(team_, SHMEM_TEAM_INVALID);
-  if (!is_started()) return;  // meshmem.finalize() has freed all
+  if (!is_of_this_job || !is_started()) return;  // meshmem.finalize() has freed all
   destroy();
   if (team != SHMEM_TEAM_INVALID) shmem_team_destroy(team);
 }
@@ -49,6 +49,8 @@ void TeamObject::require(const at::Tensor& tensor, const char* argument, c10::Sc
   TORCH_CHECK_VALUE(!at::GradMode::is_enabled() || !tensor.requires_grad(), argument,
                     ": it requires a gradient, which ", name_,
                     " does not give; use torch.no_grad()");
+  TORCH_CHECK_VALUE(!tensor._fw_grad(0).defined(), argument,
+                    ": it has a forward-mode gradient, which ", name_, " does not give");
 }
 
 bool TeamObject::is_capturing() const {

@@ -25,8 +25,8 @@ class TeamObject {
   TeamObject(const TeamObject&) = delete;
   TeamObject& operator=(const TeamObject&) = delete;
 
-  // A collective of all PEs.
-  void close();
+  // A collective of all PEs. is_of_this_job: false if the job in which it was made has ended.
+  void close(bool is_of_this_job = true);
   bool is_open() const { return is_open_; }
 
  protected:

@@ -40,7 +40,7 @@ def two_ranks():
     """A job that ends well."""
     return job(2, """
         import meshmem
-        from meshmem.torch import Experts
+        from meshmem.torch import AllReduceNorm, Experts, Quantized
         meshmem.init()
         dist.init_process_group("cpu:meshmem")
         array = meshmem.full(1, meshmem.my_pe())
@@ -75,10 +75,17 @@ def two_ranks():
         say("again", all_reduce())
         dist.destroy_process_group()
         array.free()
-        with Experts(meshmem.TEAM_WORLD, hidden=1, top_k=1, experts=2, max_tokens=1):
+        world = meshmem.TEAM_WORLD
+        kept = Quantized(world)
+        with Experts(world, hidden=1, top_k=1, experts=2, max_tokens=1), AllReduceNorm(world):
             meshmem.finalize()
         say("finalized")
         meshmem.init()
+        try:
+            kept.all_reduce(torch.ones(8), "int8")
+        except RuntimeError as error:
+            say(str(error))
+        kept.close()
         try:
             dist.init_process_group("meshmem")
         except RuntimeError as error:
@@ -100,6 +107,10 @@ def test_init_of_meshmem_before_and_after(two_ranks):
 def test_no_group_starts_after_finalize(two_ranks):
     assert_said(two_ranks, "meshmem.torch: a process cannot use PyTorch with meshmem again after "
                 "meshmem.finalize()")
+
+
+def test_objects_of_the_job_before_are_refused(two_ranks):
+    assert_said(two_ranks, "Quantized: made before the latest meshmem.init(); make another")
 
 
 def test_children_of_fork(two_ranks):
@@ -147,7 +158,7 @@ def test_torchrun(tmp_path):
 def aborted():
     return job(2, """
         import meshmem
-        from meshmem.torch import Experts
+        from meshmem.torch import AllReduceNorm, Experts, Quantized
         meshmem.init()
         rank = 1 - meshmem.my_pe()
         store = dist.TCPStore("localhost", int(os.environ["PORT"]), 2, rank == 0)

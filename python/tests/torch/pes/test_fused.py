@@ -11,6 +11,7 @@ import torch.distributed as dist
 from hypothesis import strategies as st
 from meshmem.torch import AllReduceNorm, Quantized
 from on_all_pes import on_all_pes
+from torch.autograd import forward_ad
 
 WORLD = meshmem.TEAM_WORLD
 NORM_DTYPES = [torch.float16, torch.bfloat16]
@@ -301,6 +302,9 @@ def test_gradients(norm, quantized):
         quantized.all_reduce(factor, "int8")
     with torch.no_grad():
         quantized.all_reduce(factor, "int8")
+    with forward_ad.dual_level():
+        with pytest.raises(ValueError, match="^tensor: it has a forward-mode gradient"):
+            quantized.all_reduce(forward_ad.make_dual(ones, ones), "int8")
     kept = [ones.clone() for _ in range(3)]
     losses = [(tensor * factor).sum() for tensor in kept]
     norm(ones, ones, ones[0], EPS, out=(kept[0], kept[1]))
@@ -330,6 +334,14 @@ def test_mistakes(norm, quantized, me, n):
              lambda: norm(torch.ones(16392).half(), x, weight, EPS)),
             (ValueError, "eps: -1 is not", lambda: norm(x, x, weight, -1)),
             (ValueError, "eps: nan is not", lambda: norm(x, x, weight, math.nan)),
+            (ValueError, "eps: inf is not", lambda: norm(x, x, weight, math.inf)),
+            (ValueError, r"eps: 1e\+300 is not", lambda: norm(x, x, weight, 1e300)),
+            (TypeError, "residual: NoneType is no Tensor", lambda: norm(x, None, weight, EPS)),
+            (TypeError, "y: int is no Tensor", lambda: norm(x, x, weight, EPS, out=(1, x))),
+            (TypeError, "wire: NoneType is no str", lambda: quantized.all_reduce(ones, None)),
+            (ValueError, "tensor: a view whose values are computed",
+             lambda: quantized.all_reduce(torch.complex(ones[0, 0], ones[0, 0]).conj().imag[None],
+                                          "int8")),
             (TypeError, "residual: its dtype is BFloat16, but Half is needed",
              lambda: norm(x, x.bfloat16(), weight, EPS)),
             (ValueError, r"residual: its shape is \[2, 16\], but \[3, 16\] is needed",
@@ -375,6 +387,8 @@ def test_mistakes_when_made(me, n):
     for kind in (AllReduceNorm, Quantized):
         with pytest.raises(TypeError, match="^team: int is neither a Team nor"):
             kind(0)
+        with pytest.raises(TypeError, match="^stage_bytes: float is no int"):
+            kind(WORLD, stage_bytes=1e6)
         for wrong, error, text in ((0, ValueError, "stage_bytes: 0 is not positive"),
                                    (-3, ValueError, "stage_bytes: -3 is not positive"),
                                    (1 << 50, RuntimeError, "Stage: no .* symmetric device memory"),
