@@ -2,7 +2,7 @@
 //
 // The shared part of the larger examples with kernels: memory of the GPUs, copies, and errors of
 // HIP. Included by 11_kernel_ring, 12_halo_kernel, 13_train_digits_gpu, 14_moe_dispatch,
-// 16_allreduce and 17_overlapped_life.
+// 16_allreduce, 17_overlapped_life and 18_overlapped_gemm.
 // Invariant: a call of HIP that fails ends the program on all PEs, with one line that says what.
 #ifndef MESHMEM_EXAMPLES_GPU_HPP
 #define MESHMEM_EXAMPLES_GPU_HPP

@@ -52,6 +52,23 @@ inline Status check_share(const char* call, const Array& one, const Array& whole
   return check_arrays(call, arrays, 1, alignment);
 }
 
+// One failure is a failure of all: `status` becomes an error if it is one on any PE of the team. A
+// collective of the world; a PE outside the team passes SHMEM_TEAM_INVALID.
+inline void agree(const char* call, shmem_team_t team, Status& status) {
+  auto* const ok = static_cast<int*>(
+      shmem_malloc_with_hints(2 * sizeof(int), SHMEMX_MALLOC_HOST));  // of this PE, of all
+  if (!ok) {
+    status = Status::error("%s: no symmetric memory", call);
+    return;
+  }
+  ok[0] = status.ok();
+  if (team != SHMEM_TEAM_INVALID) {
+    shmem_int_min_reduce(team, &ok[1], &ok[0], 1);
+    if (status.ok() && !ok[1]) status = Status::error("%s: another PE of the team failed", call);
+  }
+  shmem_free(ok);
+}
+
 // The stage of a team whose PEs' devices reach each other. All PEs of the world construct and
 // destroy it together, before shmem_finalize; a PE outside the team passes SHMEM_TEAM_INVALID. The
 // destructor waits for marked work, but not for graphs: their last replay must have ended before.
@@ -83,7 +100,7 @@ class Stage {
     if (failed == hipSuccess) failed = hipMemcpy(there, &mine, sizeof mine, hipMemcpyHostToDevice);
     if (failed == hipSuccess) failed = hipDeviceSynchronize();
     if (failed != hipSuccess) status_ = Status::error("Stage: %s", hipGetErrorString(failed));
-    agree(team);
+    agree("Stage", team, status_);
     shmem_barrier_all();  // no PE stores before all words are blank
   }
   ~Stage() {
@@ -151,21 +168,6 @@ class Stage {
       if (!memory[pe]) return Status::error("Stage: kernels do not reach PE %d of the team", pe);
     }
     return Status();
-  }
-
-  // A PE may reach others that do not reach each other, so one failure is a failure of all.
-  void agree(shmem_team_t team) {
-    auto* const ok = static_cast<int*>(shmem_malloc(2 * sizeof(int)));  // of this PE, of all
-    if (!ok) {
-      status_ = Status::error("Stage: no symmetric memory");
-      return;
-    }
-    ok[0] = status_.ok();
-    if (team != SHMEM_TEAM_INVALID) {
-      shmem_int_min_reduce(team, &ok[1], &ok[0], 1);
-      if (status_.ok() && !ok[1]) status_ = Status::error("Stage: another PE of the team failed");
-    }
-    shmem_free(ok);
   }
 
 #if defined(MESHMEM_TARGET_IS_CUDA)
