@@ -385,6 +385,25 @@ TEST(Overlap, ChunksOnTwoStreamsAndGraphs) {
   expect_results();
 }
 
+// Nothing else waits for rows here.
+TEST(Overlap, AllRowsAreThereAfterTheCommunicationBlocks) {
+  Overlap overlap(SHMEM_TEAM_WORLD, 1 << 18);
+  const OwnStream stream;
+  const TiledShape shape{static_cast<std::size_t>(n_pes()) * 9, 50, 2};
+  const Rows mine{0, 9};
+  Buffer<float> source(9 * shape.columns, 0), copy(shape.rows * shape.columns, 0);
+  AllGatherTiles<float> tiles{};
+  for (int round = 0; round < 20; ++round) {
+    launch_on(stream, produce_rows<float>, 1, kThreads, +source, mine, shape.columns, round);
+    expect_ok(overlap.all_gather<float>(source, shape, stream, &tiles));
+    expect_ok(Overlap::communicate(tiles, stream));
+    launch_on(stream, copy_rows<float>, 1, kThreads, tiles.gathered(), +copy, Rows{0, shape.rows},
+              shape.columns);
+    stream.synchronize();
+    expect_bits(copy.get(), expected_rows<float>(world_view(), tiles, shape.columns, round));
+  }
+}
+
 TEST(Overlap, WrongArgumentsAreRefusedWithALine) {
   Overlap overlap(SHMEM_TEAM_WORLD, 4096);
   const OwnStream stream;
