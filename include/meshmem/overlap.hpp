@@ -164,7 +164,8 @@ class Overlap {
     const Array room{"gathered()", gathered(),
                      static_cast<std::size_t>(call->n) * call->share * call->row_bytes};
     if (!gathers && room.bytes > 0) {
-      if (const Status wrong = check_arrays("Overlap", {room, whole}, 1, size); !wrong)
+      const Array none{room.name, room.at, 0};  // in the place of an array that may be the room
+      if (const Status wrong = check_arrays("Overlap", {room, none, whole}, 1, size); !wrong)
         return wrong;
       if (const Status wrong =
               check_share("Overlap", one, room, mine.first * call->row_bytes, size);
