@@ -238,6 +238,89 @@ int main() {
   return 0;
 }
 
+//// docs/fused_collectives.md: meshmem::ReduceScatterTiles
+#include <hip/hip_runtime.h>
+#include <stdio.h>
+
+#include <meshmem/overlap.hpp>
+#include <vector>
+
+struct Product {
+  float* partial;
+  size_t columns;
+};
+__device__ void multiply(const Product& product, meshmem::Rows rows) {
+  const size_t first = rows.first * product.columns, count = rows.count * product.columns;
+  for (size_t i = first + threadIdx.x; i < first + count; i += blockDim.x)
+    product.partial[i] = static_cast<float>(i);
+}
+// @declarations
+int main() {
+  shmem_init();
+  const size_t rows = 10, columns = 12, bytes = rows * columns * sizeof(float);
+  const unsigned blocks = 3;
+  float *partial, *result;
+  if (hipMalloc(&partial, bytes) != hipSuccess || hipMalloc(&result, bytes / 2) != hipSuccess)
+    return 1;
+  hipStream_t stream;
+  if (hipStreamCreate(&stream) != hipSuccess) return 1;
+  const Product product{partial, columns};
+  {
+    // @statements
+    if (!begun) return 1;
+    if (hipStreamSynchronize(stream) != hipSuccess) return 1;
+  }
+  std::vector<float> found(rows * columns / 2);
+  if (hipMemcpy(found.data(), result, bytes / 2, hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  const size_t first = static_cast<size_t>(shmem_my_pe()) * found.size();
+  for (size_t i = 0; i < found.size(); ++i)
+    if (found[i] != 2 * static_cast<float>(first + i)) return 1;
+  shmem_finalize();
+  return 0;
+}
+
+//// docs/fused_collectives.md: meshmem::AllGatherTiles
+#include <hip/hip_runtime.h>
+
+#include <meshmem/overlap.hpp>
+#include <vector>
+
+struct Product {
+  const float* a;
+  float* c;
+  size_t columns;
+};
+__device__ void multiply(const Product& product, meshmem::Rows rows) {
+  const size_t first = rows.first * product.columns, count = rows.count * product.columns;
+  for (size_t i = first + threadIdx.x; i < first + count; i += blockDim.x)
+    product.c[i] = 2 * product.a[i];
+}
+// @declarations
+int main() {
+  shmem_init();
+  const size_t rows = 10, columns = 12, count = rows * columns;
+  std::vector<float> brought(count / 2), found(count);
+  const size_t first = static_cast<size_t>(shmem_my_pe()) * brought.size();
+  for (size_t i = 0; i < brought.size(); ++i) brought[i] = static_cast<float>(first + i);
+  float *mine, *c;
+  const size_t bytes = count * sizeof(float);
+  if (hipMalloc(&mine, bytes / 2) != hipSuccess || hipMalloc(&c, bytes) != hipSuccess) return 1;
+  if (hipMemcpy(mine, brought.data(), bytes / 2, hipMemcpyHostToDevice) != hipSuccess) return 1;
+  {
+    meshmem::Overlap overlap(SHMEM_TEAM_WORLD, bytes);
+    meshmem::AllGatherTiles<float> tiles{};
+    if (!overlap.all_gather<float>(mine, {rows, columns}, nullptr, &tiles)) return 1;
+    hipLaunchKernelGGL(gather_and_product, dim3(tiles.kBlocks + 3), dim3(64), 0, 0, tiles,
+                       Product{tiles.gathered(), c, columns});
+    if (hipDeviceSynchronize() != hipSuccess) return 1;
+  }
+  if (hipMemcpy(found.data(), c, bytes, hipMemcpyDeviceToHost) != hipSuccess) return 1;
+  for (size_t i = 0; i < count; ++i)
+    if (found[i] != 2 * static_cast<float>(i)) return 1;
+  shmem_finalize();
+  return 0;
+}
+
 //// docs/gpu.md: meshmem::AllReduce
 // @declarations
 #include <hip/hip_runtime.h>
