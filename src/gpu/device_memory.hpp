@@ -140,7 +140,7 @@ class DeviceMemory {
   Slab sync_;
 };
 
-// ---- What kernels reach of the host heaps (host_heap_access.cpp)
+// ---- The host heaps for kernels (host_heap_access.cpp)
 // Invariant: either the kernels of all PEs reach all host heaps, or no kernel reaches any. So a
 // kernel can do the same on every PE.
 

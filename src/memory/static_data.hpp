@@ -37,8 +37,8 @@ StaticData find_static_data();
 // may be lost.
 void move_to_shared_memory(const StaticData& data, int file, std::size_t offset, std::byte* copy);
 
-// Returns the variables that the program has marked with SHMEMX_SAVED, which lie together; empty if
-// there are none. nullopt if the program's file does not tell, or cannot be read.
+// Returns the variables that the program has marked with SHMEMX_SAVED, which lie together. Empty:
+// it has marked none. nullopt: the program's file cannot be read, or does not tell where they are.
 std::optional<std::span<std::byte>> find_saved_variables();
 
 }  // namespace meshmem

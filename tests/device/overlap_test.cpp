@@ -12,6 +12,7 @@
 #include "../api/random_numbers.hpp"
 #include "../api/team_views.hpp"
 #include "drawn_values.hpp"
+#include "guarded_buffer.hpp"
 #include "own_stream.hpp"
 #include "same_bits.hpp"
 
@@ -27,31 +28,6 @@ template <typename E>
 __host__ __device__ E element(int pe, int round, size_t i) {
   return fraction<E>(false, mixed(mixed(static_cast<std::uint64_t>(pe * 64 + round)) + i * 4099));
 }
-
-// Plain memory of the device, of which the elements from `offset` on are used.
-template <typename E>
-class Buffer {
- public:
-  Buffer(size_t n, size_t offset) : size_(n + offset + 1), offset_(offset) {
-    must(hipMalloc(&data_, size_ * sizeof(E)), "hipMalloc");
-    upload(data_, std::vector<E>(size_, guard()));
-  }
-  ~Buffer() { must(hipFree(data_), "hipFree"); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  operator E*() const { return data_ + offset_; }
-  std::vector<E> get() const {
-    std::vector<E> all = download(data_, size_);
-    for (size_t i = 0; i < offset_; ++i) EXPECT_EQ(in_double(all[i]), in_double(guard()));
-    EXPECT_EQ(in_double(all.back()), in_double(guard())) << "behind the end";
-    return {all.begin() + static_cast<std::ptrdiff_t>(offset_), all.end() - 1};
-  }
-
- private:
-  static E guard() { return E(77.0F); }
-  E* data_ = nullptr;
-  size_t size_, offset_;
-};
 
 // In ticks of the device's clock, which are nanoseconds on cpu.
 __device__ void spend_time(long long ticks) {
@@ -171,7 +147,7 @@ void check_reduce_scatter(Overlap& overlap, const TeamView& view, const Case& te
                           const OwnStream& stream) {
   const size_t rows = test.shape.rows, columns = test.shape.columns, all = rows * columns;
   const size_t share = (rows + view.size() - 1) / view.size();
-  Buffer<E> partial(all, test.offset), first(share * columns, 0), second(share * columns, 1);
+  GuardedBuffer<E> partial(all, test.offset), first(share * columns, 0), second(share * columns, 1);
   ReduceScatterTiles<E> tiles{};
   const size_t before = std::min(rows, static_cast<size_t>(view.me) * share) * columns;
   for (int i = 0; i < 2; ++i) {
@@ -200,7 +176,7 @@ void check_all_gather(Overlap& overlap, const TeamView& view, const Case& test,
   const size_t share = (rows + view.size() - 1) / view.size();
   const size_t first = std::min(rows, static_cast<size_t>(view.me) * share);
   const Rows mine{0, std::min(share, rows - first)};
-  Buffer<E> source(share * columns, test.offset), once(all, 0), again(all, test.offset);
+  GuardedBuffer<E> source(share * columns, test.offset), once(all, 0), again(all, test.offset);
   AllGatherTiles<E> tiles{};
   for (int i = 0; i < 2; ++i) {
     E* const from = test.in_place ? static_cast<E*>(overlap.gathered()) + first * columns : source;
@@ -348,7 +324,7 @@ TEST(Overlap, ChunksOnTwoStreamsAndGraphs) {
   Chunks chunks(stream);
   const TiledShape shape{static_cast<std::size_t>(n_pes()) * 7 + 3, 40, 4};
   const std::size_t all = shape.rows * shape.columns;
-  Buffer<E> partial(all, 0), result(all, 0), copy(all, 0), second(all, 0);
+  GuardedBuffer<E> partial(all, 0), result(all, 0), copy(all, 0), second(all, 0);
   ReduceScatterTiles<E> sums{};
   AllGatherTiles<E> rows{};
   const auto step = [&] {
@@ -391,7 +367,7 @@ TEST(Overlap, AllRowsAreThereAfterTheCommunicationBlocks) {
   const OwnStream stream;
   const TiledShape shape{static_cast<std::size_t>(n_pes()) * 9, 50, 2};
   const Rows mine{0, 9};
-  Buffer<float> source(9 * shape.columns, 0), copy(shape.rows * shape.columns, 0);
+  GuardedBuffer<float> source(9 * shape.columns, 0), copy(shape.rows * shape.columns, 0);
   AllGatherTiles<float> tiles{};
   for (int round = 0; round < 20; ++round) {
     launch_on(stream, produce_rows<float>, 1, kThreads, +source, mine, shape.columns, round);
@@ -407,7 +383,7 @@ TEST(Overlap, AllRowsAreThereAfterTheCommunicationBlocks) {
 TEST(Overlap, WrongArgumentsAreRefusedWithALine) {
   Overlap overlap(SHMEM_TEAM_WORLD, 4096);
   const OwnStream stream;
-  Buffer<float> buffer(1024, 0);
+  GuardedBuffer<float> buffer(1024, 0);
   ReduceScatterTiles<float> sums{};
   AllGatherTiles<float> rows{};
   float* const a = buffer;

@@ -11,6 +11,7 @@
 
 #include "../api/team_views.hpp"
 #include "drawn_values.hpp"
+#include "guarded_buffer.hpp"
 #include "own_stream.hpp"
 #include "same_bits.hpp"
 
@@ -131,32 +132,6 @@ std::vector<std::vector<double>> slices(const TeamView& view, int kind, size_t f
   return all;
 }
 
-// Plain memory of the device, of which the elements from `offset` on are used.
-template <typename E>
-class Buffer {
- public:
-  Buffer(size_t n, size_t offset) : size_(n + offset + 1), offset_(offset) {
-    must(hipMalloc(&data_, size_ * sizeof(E)), "hipMalloc");
-    upload(data_, std::vector<E>(size_, guard()));
-  }
-  ~Buffer() { must(hipFree(data_), "hipFree"); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  operator E*() const { return data_ + offset_; }
-  void set(const std::vector<E>& values) { upload(data_ + offset_, values); }
-  std::vector<E> get() const {
-    std::vector<E> all = download(data_, size_);
-    for (size_t i = 0; i < offset_; ++i) EXPECT_EQ(value_of(all[i]), value_of(guard()));
-    EXPECT_EQ(value_of(all.back()), value_of(guard())) << "behind the end";
-    return {all.begin() + static_cast<std::ptrdiff_t>(offset_), all.end() - 1};
-  }
-
- private:
-  static E guard() { return E(77.0F); }
-  E* data_ = nullptr;
-  size_t size_, offset_;
-};
-
 struct Case {
   size_t count, offset;
   int kind;
@@ -167,7 +142,7 @@ template <typename E>
 void check_all_reduce(Quantized& quantized, const TeamView& view, const Case& test,
                       const OwnStream& stream) {
   const size_t n = test.count, pes = view.size();
-  Buffer<E> send(n, test.offset), recv(n, 0);
+  GuardedBuffer<E> send(n, test.offset), recv(n, 0);
   send.set(elements<E>(my_pe(), test.kind, n));
   expect_ok(quantized.all_reduce(send, recv, n, {kTypeOf<E>, test.wire}, stream));
   expect_ok(quantized.all_reduce(send, send, n, {kTypeOf<E>, test.wire}, stream));
@@ -189,7 +164,7 @@ template <typename E>
 void check_reduce_scatter(Quantized& quantized, const TeamView& view, const Case& test,
                           const OwnStream& stream) {
   const size_t n = test.count, me = static_cast<size_t>(view.me), all = n * view.size();
-  Buffer<E> send(all, test.offset), recv(n, 0);
+  GuardedBuffer<E> send(all, test.offset), recv(n, 0);
   send.set(elements<E>(my_pe(), test.kind, all));
   const Format format{kTypeOf<E>, test.wire};
   expect_ok(quantized.reduce_scatter(send, recv, n, format, stream));
@@ -206,7 +181,7 @@ template <typename E>
 void check_all_gather(Quantized& quantized, const TeamView& view, const Case& test,
                       const OwnStream& stream) {
   const size_t n = test.count, me = static_cast<size_t>(view.me), all = n * view.size();
-  Buffer<E> send(n, test.offset), recv(all, 0), both(all, 0);
+  GuardedBuffer<E> send(n, test.offset), recv(all, 0), both(all, 0);
   send.set(elements<E>(my_pe(), test.kind, n));
   std::vector<E> mine(all, E(0.0F));
   for (size_t i = 0; i < n; ++i) mine[me * n + i] = element<E>(my_pe(), test.kind, i);
@@ -315,7 +290,7 @@ void check_no_numbers(Wire wire) {
   if (my_pe() == 0) values[128 + 5] = E(-INFINITY);
   if (my_pe() == n_pes() - 1)
     std::memset(static_cast<void*>(&values[3 * 128]), 0xff, 9 * sizeof(E));
-  Buffer<E> send(n, 0), recv(n, 0), all(n * static_cast<size_t>(n_pes()), 0);
+  GuardedBuffer<E> send(n, 0), recv(n, 0), all(n * static_cast<size_t>(n_pes()), 0);
   send.set(values);
   expect_ok(quantized.all_reduce(send, recv, n, {kTypeOf<E>, wire}, stream));
   expect_ok(quantized.all_gather(send, all, n, {kTypeOf<E>, wire}, stream));
@@ -349,7 +324,7 @@ TEST(Quantized, TheLargestFloatsStayFinite) {
   const float most = std::numeric_limits<float>::max();
   std::vector<float> values(n);
   for (size_t i = 0; i < n; ++i) values[i] = i % 3 == 0 ? most : i % 3 == 1 ? -most : most / 5;
-  Buffer<float> send(n, 0), recv(n * static_cast<size_t>(n_pes()), 0);
+  GuardedBuffer<float> send(n, 0), recv(n * static_cast<size_t>(n_pes()), 0);
   send.set(values);
   for (const Wire wire : kWires) {
     expect_ok(quantized.all_gather(send, recv, n, {DataType::f32, wire}, stream));
@@ -385,7 +360,7 @@ TEST(Quantized, AGraphIsReplayed) {
   Quantized quantized(SHMEM_TEAM_WORLD, 64 << 10);
   const OwnStream stream;
   const size_t n = 700, pes = static_cast<size_t>(n_pes());
-  Buffer<float> data(n, 0), all(n * pes, 0);
+  GuardedBuffer<float> data(n, 0), all(n * pes, 0);
   const Format format{DataType::f32, Wire::int8};
   const auto step = [&] {
     expect_ok(quantized.all_reduce(data, data, n, format, stream));
@@ -412,7 +387,7 @@ TEST(Quantized, WrongArgumentsAreRefusedWithALine) {
   Quantized quantized(SHMEM_TEAM_WORLD, 64 << 10), small(SHMEM_TEAM_WORLD, 0);
   const OwnStream stream;
   const size_t pes = static_cast<size_t>(n_pes()), me = static_cast<size_t>(my_pe());
-  Buffer<float> buffer(2 * pes * 256, 0);
+  GuardedBuffer<float> buffer(2 * pes * 256, 0);
   float *x = buffer, *y = x + pes * 256;
   const Format good{DataType::f32, Wire::e4m3};
   const auto text = [](const Status& status) {

@@ -14,7 +14,7 @@
 namespace meshmem::pytorch {
 namespace {
 
-// Symmetric memory of all PEs while it lives; null if there is none.
+// Owns symmetric memory of all PEs. at() is null if the heap had no room for it.
 class Scratch {
  public:
   Scratch(std::size_t bytes, long hints) : at_(shmem_malloc_with_hints(bytes, hints)) {}
