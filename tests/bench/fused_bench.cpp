@@ -223,8 +223,14 @@ __global__ void gather_and_multiply(const meshmem::AllGatherTiles<E> tiles, cons
   });
 }
 
+// As many blocks as the GPU runs at once: a block that starts later would compute alone at the end.
 template <typename... Parameters>
-Status put_kernel(void (*kernel)(Parameters...), unsigned blocks, Parameters... arguments) {
+Status put_kernel(void (*kernel)(Parameters...), Parameters... arguments) {
+  int device = 0, processors = 0, on_each = 0;
+  CHECK(hipGetDevice(&device));
+  CHECK(hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device));
+  CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&on_each, kernel, kProductThreads, 0));
+  const auto blocks = static_cast<unsigned>(on_each * processors);
   hipLaunchKernelGGL(kernel, dim3(blocks), dim3(kProductThreads), 0, stream, arguments...);
   CHECK(hipGetLastError());
   return Status();
@@ -242,10 +248,6 @@ void run_products(std::size_t most, std::size_t hidden, std::size_t inner) {
     CHECK(hipMemset(memory, 0, count * sizeof(E)));
     return memory;
   };
-  int device = 0, processors = 0;
-  CHECK(hipGetDevice(&device));
-  CHECK(hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device));
-  const auto blocks = static_cast<unsigned>(4 * processors);
   const std::size_t wide = inner > hidden ? inner : hidden;
   meshmem::Overlap overlap(SHMEM_TEAM_WORLD, (most + n) * wide * sizeof(E));
   must(overlap.status());
@@ -258,7 +260,7 @@ void run_products(std::size_t most, std::size_t hidden, std::size_t inner) {
     const std::size_t part = (m + n - 1) / n, rows = part * n, bytes = rows * hidden * sizeof(E);
     const Product product{a, b, c, inner, hidden};
     const double in_turn = graphed(bytes, [&] {
-      must(put_kernel(multiply, blocks, product, rows));
+      must(put_kernel(multiply, product, rows));
       shmemx_bfloat16_sum_reduce_scatter_on_stream(SHMEM_TEAM_WORLD, share, c, part * hidden,
                                                    stream);
       return Status();
@@ -269,13 +271,12 @@ void run_products(std::size_t most, std::size_t hidden, std::size_t inner) {
                 [&] {
                   meshmem::ReduceScatterTiles<E> tiles{};
                   must(overlap.reduce_scatter<E>(c, share, {rows, hidden}, stream, &tiles));
-                  return put_kernel(multiply_and_reduce, TiledCall::kBlocks + blocks, tiles,
-                                    product);
+                  return put_kernel(multiply_and_reduce, tiles, product);
                 }),
         in_turn);
     const double gathered_first = graphed(bytes, [&] {
       shmemx_fcollectmem_on_stream(SHMEM_TEAM_WORLD, a, share, part * inner * sizeof(E), stream);
-      return put_kernel(multiply, blocks, product, rows);
+      return put_kernel(multiply, product, rows);
     });
     say("AG, GEMM in turn", bytes, gathered_first, gathered_first);
     say("AG, GEMM overlapped", bytes,
@@ -284,8 +285,7 @@ void run_products(std::size_t most, std::size_t hidden, std::size_t inner) {
                   meshmem::AllGatherTiles<E> tiles{};
                   must(overlap.all_gather<E>(share, {rows, inner}, stream, &tiles));
                   const Product of_gathered{tiles.gathered(), b, c, inner, hidden};
-                  return put_kernel(gather_and_multiply, TiledCall::kBlocks + blocks, tiles,
-                                    of_gathered);
+                  return put_kernel(gather_and_multiply, tiles, of_gathered);
                 }),
         gathered_first);
   }
