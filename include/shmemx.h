@@ -2,9 +2,9 @@
  *
  * Extensions of meshmem to OpenSHMEM: GPU memory, buffers of the program's own, start without a
  * launcher, and routines that take their place on a stream. Their names begin with shmemx_ or
- * SHMEMX_. A comment that begins with a routine's name is the text of its manual page, too. The
- * routines that kernels can call, the forms for waves and blocks included, are in shmem/device.hpp,
- * which shmem.h includes where kernels are compiled.
+ * SHMEMX_. A comment that begins with a routine's name is the text of its manual page, too; TYPE
+ * stands for a type's name. The routines that kernels can call, the forms for waves and blocks
+ * included, are in shmem/device.hpp, which shmem.h includes where kernels are compiled.
  */
 #ifndef MESHMEM_SHMEMX_H
 #define MESHMEM_SHMEMX_H
@@ -14,7 +14,7 @@
 #include "shmem/module.h"
 #include "shmem/moe.h"
 
-/* ---- shmem_malloc_with_hints takes a hint on which heap: SHMEMX_MALLOC_DEVICE or
+/* ---- shmem_malloc_with_hints takes a hint which heap to use: SHMEMX_MALLOC_DEVICE or
  * SHMEMX_MALLOC_HOST. Without either MESHMEM_HEAP chooses; its default is the host's. Memory of the
  * device heap is for kernels, for every routine of this library, and for copies by the GPU's
  * runtime; host code must not dereference it. Without a device SHMEMX_MALLOC_DEVICE gives NULL on
@@ -23,12 +23,12 @@
 #define SHMEMX_MALLOC_HOST (1L << 17)
 
 /* ---- shmemx_putmem_on_stream and all other routines that put work on a stream return at once; the
- * stream does the work in its order. (The standard's routines return when their work is done.) The
- * stream is a hipStream_t, or what the target calls a stream; NULL is the default stream. All of
- * them can be captured into a graph and replayed. `dest` and `source` are addresses that the device
- * reaches: of the device heap, of a registered buffer, or (for what is not symmetric) of any memory
- * of the device. Collectives of one team must be in one order: the same stream, or streams that
- * wait for each other. */
+ * stream does the work in its order. (The standard's routines return when their work is done.) A
+ * graph can capture these calls and replay their work. The stream is a hipStream_t, or what the
+ * target calls a stream; NULL is the default stream. `dest` and `source` are addresses that the
+ * device reaches: of the device heap, of a registered buffer, or (for what is not symmetric) of any
+ * memory of the device. Collectives of one team must be in one order: the same stream, or streams
+ * that wait for each other. */
 typedef void* shmemx_stream_t;
 
 #ifdef __cplusplus
@@ -112,14 +112,13 @@ int shmemx_team_take_any_memory(shmem_team_t team);
  * for SHMEM_TEAM_INVALID. */
 int shmemx_team_fix_reduce_order(shmem_team_t team);
 
-/* shmemx_buffer_register makes the `bytes` bytes at `ptr` symmetric, which the program has
- * allocated with hipMalloc. Their address then stands for each PE's own buffer, which need not have
- * the same address there. It is a collective of all PEs with the same `bytes`. On AMD GPUs memory
- * of hipMalloc is for data that a later kernel reads. For flags, and data that a running kernel
- * waits for, allocate with hipExtMallocWithFlags and hipDeviceMallocUncached. Returns 0, also for
- * memory that is symmetric already. It returns nonzero on all PEs if one of them cannot share its
- * buffer, as with host memory that is not symmetric. It does so too if only a part of it is
- * symmetric. */
+/* shmemx_buffer_register makes the program's `bytes` bytes of hipMalloc at `ptr` symmetric. The
+ * address then stands for each PE's own buffer, which need not have the same address there. It is a
+ * collective of all PEs with the same `bytes`. On AMD GPUs memory of hipMalloc is for data that a
+ * later kernel reads. For flags, and data that a running kernel waits for, allocate with
+ * hipExtMallocWithFlags and hipDeviceMallocUncached. Returns 0, also for memory that is symmetric
+ * already. It returns nonzero on all PEs if one of them cannot share its buffer, as with host
+ * memory that is not symmetric, or has only a part of it symmetric. */
 int shmemx_buffer_register(void* ptr, size_t bytes);
 /* shmemx_buffer_unregister undoes a registration, collectively and by the same address. Call it
  * before the memory is freed. Registrations are not counted: the first call undoes all of them.
@@ -158,7 +157,7 @@ int shmemx_reached_on_stream(const void* ptr, size_t bytes);
  * returns SHMEMX_NO_SAVE if the folder has no complete save yet. For SHMEM_TEAM_INVALID the nonzero
  * return has no line. */
 #define SHMEMX_SAVED __attribute__((used, section("shmemx_saved")))
-#define SHMEMX_NO_SAVE 2 /* from a restore: the folder has no complete save */
+#define SHMEMX_NO_SAVE 2
 int shmemx_heap_save(shmem_team_t team, const char* folder);
 int shmemx_heap_restore(shmem_team_t team, const char* folder);
 
@@ -284,9 +283,9 @@ void shmemx_moe_view(shmemx_moe_t moe, shmemx_moe_view_t* view);
 int shmemx_moe_plan_on_stream(shmemx_moe_t moe, const int* indices, int tokens,
                               shmemx_stream_t stream);
 /* shmemx_moe_dispatch_on_stream brings each row of `tokens`, [tokens of the plan][hidden], to its
- * expert's PE. `scales` is [tokens][scales_of_row] for FP8, else NULL. Then `rows` and `row_scales`
- * of the view are complete on this PE, until its next plan, dispatch or combine. Two dispatches
- * need a plan or a combine between them. */
+ * expert's PE. `scales` is [tokens][scales_of_row] for FP8, a float for each 128 elements; else
+ * NULL. Then `rows` and `row_scales` of the view are complete on this PE, until its next plan,
+ * dispatch or combine. Two dispatches need a plan or a combine between them. */
 int shmemx_moe_dispatch_on_stream(shmemx_moe_t moe, const void* tokens, const float* scales,
                                   shmemx_stream_t stream);
 /* shmemx_moe_combine_on_stream sets `out`, [tokens][hidden] of result_type, to the sum of weight *
