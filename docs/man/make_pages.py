@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the manual pages of the routines: their text is routines.txt, their prototypes and types
-are the library's tables.
+"""Makes the manual pages of the routines: their text is routines.txt and, for extensions, comments
+of shmemx.h; their prototypes and types are the library's tables.
 
 make_pages.py INCLUDE_FOLDER C_COMPILER VERSION OUTPUT_FOLDER
 
@@ -79,8 +79,17 @@ def read_tables(include, compiler):
     return types, rows + EXTRA
 
 
-def read_families():
-    """Page -> {brief, ops, see, text}, in the file's order."""
+def structure(include, name):
+    """The lines of a structure of shmem/moe.h, up to its first empty one."""
+    text = pathlib.Path(include, "shmem/moe.h").read_text()
+    end = text.index(f"}} {name};")
+    members = text[text.rindex("typedef struct {", 0, end):end].partition("\n\n")[0]
+    return [*members.splitlines(), f"}} {name};"]
+
+
+def read_families(include):
+    """Page -> {brief, ops, see, kernel, text}, in the file's order; `kernel` has more lines of the
+    synopsis."""
     families = {}
     for line in (HERE / "routines.txt").read_text().splitlines():
         begin = re.fullmatch(r"== (\w+): (.*)", line)
@@ -90,11 +99,43 @@ def read_families():
                                          "kernel": []}
         elif line.startswith("kernel: "):
             page["kernel"].append(line.removeprefix("kernel: "))
+        elif line.startswith("type: "):
+            page["kernel"] += structure(include, line.removeprefix("type: "))
         elif field:
             page[field[1]] = field[2].split()
         elif line and not line.startswith("#"):
             page["text"].append(line)
     return families
+
+
+def paragraphs_of(comment):
+    """Those of a comment of shmemx.h, each as one line with all names in `x`. Lines that begin with
+    two spaces are a sample of code and stay as they are. Sentences from "Returns" on become a
+    paragraph, which names the routine."""
+    for text in re.split(r"\n(?: \*)?\n", re.sub(r"\n \* ?(?=.)", "\n", comment)):
+        if text.startswith("  "):
+            yield text
+            continue
+        text = re.sub(r"`[^`]*`|\bshmemx?_\w+", lambda name: f"`{name[0].strip('`')}`",
+                      " ".join(text.split()))
+        yield from re.split(r"(?<=\.) (?=Returns )", text)
+
+
+def add_comments(families, include):
+    """Appends to a page's text the comments of shmemx.h that begin with the name of one of its
+    operations. Names with TYPE stand for all operations of their page."""
+    page_of = {op: page for page, family in families.items() for op in family["ops"]}
+    header = pathlib.Path(include, "shmemx.h").read_text()
+    for comment, name in re.findall(r"/\* (?:---- )?((shmemx?_\w+).*?) ?\*/", header, re.DOTALL):
+        op = name.removeprefix("shmem_").replace("TYPE_", "")
+        if op not in page_of:
+            sys.exit(f"make_pages.py: a comment of shmemx.h begins with {name}, which no page of "
+                     "routines.txt names")
+        family = families[page_of[op]]
+        is_for_all = "TYPE" in name or len(family["ops"]) == 1
+        which = "Returns " if is_for_all else f"Returns of `{name}`: "
+        family["text"] += [re.sub("^Returns (?!of )", which, text)
+                           for text in paragraphs_of(comment)]
 
 
 def tidy(prototype):
@@ -144,6 +185,13 @@ def roff(text):
     text = text.replace("\\", "\\e").replace("-", "\\-")
     text = re.sub(r"`([^`]*)`", r"\\fB\1\\fR", text)
     return "\\&" + text if text.startswith((".", "'")) else text
+
+
+def paragraph(text):
+    """The lines of a paragraph, or of a sample of code."""
+    if text.startswith("  "):
+        return [".PP", ".nf", *map(roff, text.splitlines()), ".fi"]
+    return [".PP", roff(text)]
 
 
 def reference(page):
@@ -196,9 +244,12 @@ def render(page, family, operations, version):
              ".SH NAME", f"{roff(names)} \\- {roff(family['brief'])}", ".SH SYNOPSIS",
              *synopsis(operations, family["kernel"]),
              ".SH DESCRIPTION"]
-    for text in sorted(family["text"], key=lambda text: text.startswith("Returns")):
-        lines += [".SH RETURN VALUE" if text.startswith("Returns") else ".PP",
-                  roff(re.sub(r"^Returns of ", "", text))]
+    returns = [text for text in family["text"] if text.startswith("Returns")]
+    for text in family["text"]:
+        lines += [] if text in returns else paragraph(text)
+    lines += [".SH RETURN VALUE"] if returns else []
+    for text in returns:
+        lines += paragraph(text.removeprefix("Returns of "))
     lines += [".SH SEE ALSO", ", ".join(map(reference, family["see"] + ["shmem(7)"])) + "."]
     return "\n".join(lines) + "\n"
 
@@ -228,7 +279,8 @@ def operations_of(families, rows, types):
 
 def read_pages(include, compiler):
     """The families, and page -> its operations."""
-    families = read_families()
+    families = read_families(include)
+    add_comments(families, include)
     types, rows = read_tables(include, compiler)
     types = {**types, **SHORT_FLOATS}
     return families, operations_of(families, rows + read_extensions(include, compiler, types),

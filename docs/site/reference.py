@@ -42,7 +42,11 @@ def link(name, page=None):
 
 
 def linked(text, page):
-    """A paragraph with links at the names of other pages, and of manual pages."""
+    """A paragraph with links at the names of other pages, and of manual pages; or a sample of
+    code."""
+    if text.startswith("  "):
+        return f"```c\n{textwrap.dedent(text)}\n```"
+
     def lead(match):
         return link(match[1] or match[2], page) if match[1] or match[2] else match[0]
     return re.sub(r"`(\w+)`|`[^`]*`|\b(shmemx?_\w+)(?:\(3\))?", lead, text)
@@ -99,10 +103,10 @@ def render(page, text, operations, family):
     if len(routines) > 1:
         parts.append(f'??? note "All {len(routines)} names"\n\n    ' + " ".join(routines))
     parts.append("## Description")
-    for paragraph in sorted(text["text"], key=lambda text: text.startswith("Returns")):
-        if paragraph.startswith("Returns"):
-            parts.append("## Return value")
-        parts.append(linked(paragraph, page))
+    returns = [each for each in text["text"] if each.startswith("Returns")]
+    parts += [linked(each, page) for each in text["text"] if each not in returns]
+    parts += ["## Return value"] if returns else []
+    parts += [linked(each, page) for each in returns]
     parts += example(operations, [each for of_page in family.values() for each in of_page])
     see = [link(name) for name in family if name != page]
     see += [re.sub(r"`([^`(]+)\(1\)`", r"[`\1`](\1.1)", link(name)) for name in text["see"]]

@@ -11,8 +11,8 @@
 
 #include "shmem/constants.h"
 
-/* Types of elements. FP8 is e4m3, which the library only moves, with a float as the scale of each
- * 128 elements of a token. The last scale of a token may be of fewer elements. */
+/* Types of elements. The library only moves FP8, with a float as the scale of each 128 elements of
+ * a token. The last scale of a token may be of fewer elements. */
 #define SHMEMX_MOE_FLOAT 1
 #define SHMEMX_MOE_HALF 2
 #define SHMEMX_MOE_BFLOAT16 3
@@ -26,7 +26,7 @@
 
 /* The same on all PEs of the team. */
 typedef struct {
-  int type;        /* of tokens: SHMEMX_MOE_* */
+  int type;        /* of tokens: SHMEMX_MOE_FLOAT, _HALF, _BFLOAT16, or _FP8, which is e4m3 */
   int result_type; /* of results and sums, not FP8; 0: `type`, and BFLOAT16 for FP8 */
   int hidden;      /* elements of a token: 1 to 2^20 */
   int top_k;       /* choices of a token: 1 to SHMEMX_MOE_MOST_CHOICES */

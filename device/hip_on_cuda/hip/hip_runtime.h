@@ -3,7 +3,7 @@
 // <hip/hip_runtime.h> on NVIDIA GPUs: the names that kernels and their launches use in HIP, for
 // nvcc.
 // Invariant: wave operations are of all lanes of a warp, so all of its threads make them together;
-// masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, only what is used is here.
+// masks are 64-bit as on AMD GPUs. As in hip_runtime_api.h, it is a part of HIP.
 // Included by device/target.hpp and by programs that are built for cuda.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_RUNTIME_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// <hip/hip_runtime_api.h> on NVIDIA GPUs: the calls of HIP's host API that meshmem and its examples
-// use, each one call of the CUDA runtime (12 or 13).
+// <hip/hip_runtime_api.h> on NVIDIA GPUs: a part of HIP's host API, for meshmem and for programs of
+// its users. Most calls are one call of the CUDA runtime (12 or 13).
 // Invariant: a name has HIP's meaning. A call that CUDA cannot do returns hipErrorNotSupported, and
 // a name that is not here does not compile. Any C++17 compiler takes it, not only nvcc. Included by
 // src/, by device/ through hip_runtime.h, and by programs that are built for cuda.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HIP's streams, events, graphs and launches on NVIDIA GPUs.
-// Invariant: as in hip_runtime_api.h, which includes it: one call of the CUDA runtime each.
+// Invariant: as in hip_runtime_api.h, which includes it.
 #ifndef MESHMEM_HIP_ON_CUDA_HIP_STREAMS_H_
 #define MESHMEM_HIP_ON_CUDA_HIP_STREAMS_H_
 
