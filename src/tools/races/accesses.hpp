@@ -26,7 +26,7 @@ struct What {
 
 // Reports a race of two accesses to these bytes of a PE, unless it was reported before.
 void tell_race(const Range& range, int pe, const Access& here, const Access& before);
-void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);
+void add_to_shadow(const Place& place, int pe, const Range& range, What what);
 // Notes an access to memory of this PE that is not symmetric.
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what);
 // Notes an access to memory of `pe`, at the address where this PE has its own.
