@@ -37,6 +37,8 @@ MISTAKES = {
     "atomics_of_two_teams": ("shmem_ctx_long_atomic_add", "shmem_long_atomic_add"),
     "atomic_get": ("shmem_long_atomic_add", "shmem_long_g"),
     "atomic_put": ("shmem_long_atomic_fetch_inc", "shmem_long_put"),
+    "swap_get": ("shmem_long_atomic_compare_swap", "shmem_long_g"),
+    "failed_swap_put": ("shmem_long_atomic_compare_swap", "shmem_long_put"),
     "signal_get": ("shmem_signal_set", "shmem_uint64_g"),
     "dest_of_reduction": ("shmem_long_sum_reduce", "shmem_long_get"),
     "source_of_reduction": ("shmem_long_put", "shmem_long_max_reduce"),

@@ -361,6 +361,24 @@ static void atomic_put(void) {
   barrier_if_right();
   if (me == 1) shmem_long_put(x, values, 1, 0);
 }
+static void swap_get(void) {
+  if (me == 0) (void)shmem_long_atomic_compare_swap(x, 0, 1, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_long_g(x, 1);
+}
+static void failed_swap_put(void) {
+  if (me == 0) (void)shmem_long_atomic_compare_swap(x, 5, 6, 1);
+  barrier_if_right();
+  if (me == 1) shmem_long_put(x, values, 1, 1);
+}
+/* No mistake: compare-and-swaps that fail only load, before and after the loads of the other PE. */
+static void failed_swaps(void) {
+  if (me == 1) (void)shmem_int_g((int*)x, 1);
+  if (me == 0) usleep(50000);
+  for (int i = 0; i < 2 && me == 0; ++i) (void)shmem_int_atomic_compare_swap((int*)x, -5, 6, 1);
+  if (me == 1) usleep(100000);
+  if (me == 1) (void)shmem_int_g((int*)x, 1);
+}
 static void signal_get(void) {
   if (me == 0) shmem_signal_set(&signal1, 1, 1);
   barrier_if_right();
@@ -722,20 +740,25 @@ static const struct {
                         CASE(fetch_behind_fence) CASE(atomics_of_two_widths) CASE(
                             atomics_of_two_teams) CASE(atomics_of_a_float)
                             CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put) CASE(
-                                signal_get) CASE(dest_of_reduction) CASE(source_of_reduction)
-                                CASE(dest_of_collect) CASE(source_of_alltoallv) CASE(
-                                    dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
-                                    CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads) CASE(
-                                        own_loads_of_signal) CASE(own_loads_of_two_signals)
-                                        CASE(count_without_quiet) CASE(told_by_a_third) CASE(
-                                            requests_of_nothing) CASE(no_answer) CASE(reused_signal)
-                                            CASE(team_of_two) CASE(teams_of_threads) CASE(cost)
-                                                CASE(negative_count) CASE(negative_stride) CASE(
-                                                    negative_reduction) CASE(destroyed_team)
-                                                    CASE(destroyed_context) CASE(private_context)
-                                                        CASE(serialized_context) CASE(
-                                                            serialized_threads) CASE(single_thread)
-                                                            CASE(freed_block) CASE(unaligned_atomic)
+                                signal_get) CASE(swap_get) CASE(failed_swap_put) CASE(failed_swaps)
+                                CASE(dest_of_reduction) CASE(source_of_reduction)
+                                    CASE(dest_of_collect) CASE(source_of_alltoallv) CASE(
+                                        dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
+                                        CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads) CASE(
+                                            own_loads_of_signal) CASE(own_loads_of_two_signals)
+                                            CASE(count_without_quiet) CASE(told_by_a_third) CASE(
+                                                requests_of_nothing) CASE(no_answer)
+                                                CASE(reused_signal) CASE(team_of_two) CASE(
+                                                    teams_of_threads) CASE(cost)
+                                                    CASE(negative_count) CASE(negative_stride) CASE(
+                                                        negative_reduction) CASE(destroyed_team)
+                                                        CASE(destroyed_context)
+                                                            CASE(private_context)
+                                                                CASE(serialized_context)
+                                                                    CASE(serialized_threads)
+                                                                        CASE(single_thread)
+                                                                            CASE(freed_block) CASE(
+                                                                                unaligned_atomic)
 #undef CASE
 };
 

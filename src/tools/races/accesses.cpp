@@ -63,6 +63,12 @@ bool sets_again(int pe, const Range& range, const What& what) {
   return std::exchange(last, now) == now;
 }
 
+struct FoundRace {
+  Range range;
+  Access here, before;
+};
+thread_local std::optional<FoundRace> race_of_swap;
+
 }  // namespace
 
 void tell_race(const Range& range, int pe, const Access& here, const Access& before) {
@@ -81,7 +87,10 @@ void add_to_shadow(const Place& place, int pe, const Range& range, What what) {
   if (sets_again(pe, range, what)) mine.manner = static_cast<std::uint8_t>(Manner::repeat);
   const std::optional<Access> race =
       checker.boards.add(pe, range, mine, may_be_polled, self().numbers);
-  if (race) tell_race(range, pe, mine, *race);
+  if (what.may_fail)
+    race_of_swap = race ? std::optional(FoundRace{range, mine, *race}) : std::nullopt;
+  else if (race)
+    tell_race(range, pe, mine, *race);
 }
 
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what) {
@@ -124,6 +133,19 @@ void access_elements(const Call& call, int pe, std::uint64_t address, std::int64
   }
   for (std::size_t i = 0; i < blocks; ++i)
     access(call, pe, address + i * static_cast<std::size_t>(stride) * element, bytes, what);
+}
+
+void end_swap(const Call& call, const What& what, bool has_stored) {
+  const std::optional<FoundRace> race = std::exchange(race_of_swap, std::nullopt);
+  if (has_stored) {
+    if (race) tell_race(race->range, call.pe, race->here, race->before);
+    return;
+  }
+  const std::size_t bytes = call.what().element_bytes;
+  access(call, call.pe, call.dest, bytes, {.writes = true, .manner = Manner::sync});
+  What load = what;
+  load.writes = load.may_fail = false;
+  access(call, call.pe, call.dest, bytes, load);
 }
 
 void see_symmetric(int pe, std::uint64_t address, std::size_t bytes, Unknown writer) {

@@ -75,21 +75,31 @@ unsigned domain_of(const Call& call) {
   return team == SHMEM_TEAM_WORLD ? 1 : static_cast<unsigned>(2 + tracing::key_of(team) % 14);
 }
 
-// The access to the target PE's variable and, if nonblocking, to the caller's result.
-void begin_atomic(const Call& call, const Rule& rule) {
-  const std::size_t bytes = call.what().element_bytes;
+What access_of_atomic(const Call& call, const Rule& rule) {
   const bool writes = rule.kind != Kind::fetch;
   const bool is_done = rule.fetches && !rule.is_nonblocking;
   const Order under_way = writes ? Order::put : Order::pending;
-  access(call, call.pe, writes ? call.dest : call.source, bytes,
-         {.writes = writes,
+  return {.writes = writes,
           .order = is_done ? Order::program : under_way,
           .manner = rule.is_plain ? Manner::plain : Manner::atomic,
           .type = type_of_atomic(call.what()),
           .domain = domain_of(call),
-          .value = value_if(call, rule.kind == Kind::set && !rule.is_plain)});
+          .value = value_if(call, rule.kind == Kind::set && !rule.is_plain),
+          .may_fail = rule.compares};
+}
+
+// The access to the target PE's variable and, if nonblocking, to the caller's result.
+void begin_atomic(const Call& call, const Rule& rule) {
+  const std::size_t bytes = call.what().element_bytes;
+  const What what = access_of_atomic(call, rule);
+  access(call, call.pe, what.writes ? call.dest : call.source, bytes, what);
   if (rule.is_nonblocking)
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
+}
+
+bool has_found_condition(const Call& call) {
+  const unsigned bits = 8 * unsigned{call.what().element_bytes};
+  return (call.result ^ call.condition) << (64 - bits) == 0;
 }
 
 // Handles the data that a fetch or a small get has brought, now or at quiet.
@@ -205,6 +215,7 @@ void end_known(const Call& call, const Rule& rule) {
   if (is_collective(rule.kind)) return end_collective(call, rule);
   if (rule.kind == Kind::wait || rule.kind == Kind::wait_many || call.op == "signal_fetch")
     return end_wait(call);
+  if (rule.compares) end_swap(call, access_of_atomic(call, rule), has_found_condition(call));
   if (rule.kind == Kind::get || rule.fetches) return end_fetch(call, rule);
   if (rule.kind == Kind::lock) return end_lock(call);
   const bool is_pointer = call.op == "ptr" || call.op == "team_ptr";
