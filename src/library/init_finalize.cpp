@@ -120,7 +120,7 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
   const bool may_wait_for_ever = runtime().environment().timeout == 0;
   set_acts_alone(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
-                 !runtime().nodes().has_several() && kDevicesAreProcessors &&
+                 kDevicesAreProcessors &&
                  has_places_of_job(address_map.my_pe, static_cast<int>(address_map.n_pes)));
   return error;
 }

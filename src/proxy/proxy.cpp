@@ -138,6 +138,7 @@ void Proxy::wake() {
   complete_kernels.store([](const char* routine) { woken_proxy->complete(routine); },
                          std::memory_order_release);
   pending_work.count_issued();
+  set_acts_alone(false);  // operations may outlast their kernels
   is_awake_.store(true, std::memory_order_release);
   is_awake_.notify_all();
 }

@@ -194,6 +194,144 @@ static void quiet_of_another_context(void) {
   if (me == 0) shmem_ctx_long_p(context, x, 7, 1);
   shmem_ctx_destroy(context);
 }
+/* Work for one context, then for another. Then both are completed or ordered, or only the last. */
+static shmem_ctx_t both[2];
+static void make_contexts(void) {
+  for (int i = 0; i < 2; ++i)
+    if (shmem_ctx_create(0, &both[i]) != 0) exit(3);
+}
+static void end_contexts(void) {
+  for (int i = 0; i < 2; ++i) shmem_ctx_destroy(both[i]);
+}
+static void put_of_an_earlier_context(void) {
+  make_contexts();
+  if (me == 0) {
+    shmem_ctx_long_put_nbi(both[0], x, values, 8, 1);
+    shmem_ctx_long_put_nbi(both[1], y, values, 8, 1);
+    if (right) shmem_ctx_quiet(both[0]);
+    shmem_ctx_quiet(both[1]);
+    (void)shmem_long_g(y, 1);
+    (void)shmem_long_g(x, 1);
+  }
+  end_contexts();
+}
+/* The same, once there have been more contexts than the checker tells apart. */
+static void put_after_many_teams(void) {
+  for (int i = 0; i < 8; ++i) {
+    shmem_team_t team;
+    shmem_ctx_t context;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team);
+    if (shmem_team_create_ctx(team, 0, &context) != 0) exit(3);
+    if (me == 0) shmem_ctx_long_p(context, &dest[i], i, 1);
+    shmem_team_destroy(team); /* ends the context, too */
+  }
+  put_of_an_earlier_context();
+}
+static void dest_of_an_earlier_context(void) {
+  make_contexts();
+  if (me == 0) {
+    shmem_ctx_long_get_nbi(both[0], dest, x, 8, 1);
+    shmem_ctx_long_get_nbi(both[1], sink, y, 8, 1);
+    if (right) shmem_ctx_quiet(both[0]);
+    shmem_ctx_quiet(both[1]);
+    (void)shmem_long_g(dest, 0);
+  }
+  end_contexts();
+}
+static void fence_of_a_later_context(void) {
+  make_contexts();
+  if (me == 0) {
+    shmem_ctx_long_put(both[0], x, values, 8, 1);
+    shmem_ctx_long_put(both[1], y, values, 8, 1);
+    if (right) shmem_ctx_quiet(both[0]);
+    shmem_ctx_fence(both[1]);
+    shmem_ctx_long_atomic_set(both[1], &flag, 1, 1);
+  } else if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(sink, y, 8, 1);
+    shmem_long_get(sink, x, 8, 1);
+  }
+  end_contexts();
+}
+/* No mistake: the answer says that the put has arrived, and so has its source been read. */
+static void answer_to_a_context(void) {
+  make_contexts();
+  if (me == 0) {
+    shmem_ctx_long_put_nbi(both[1], x, y, 8, 1);
+    shmem_ctx_fence(both[1]);
+    shmem_ctx_long_atomic_set(both[1], &flag, 1, 1);
+    shmem_signal_wait_until(&signal2, SHMEM_CMP_EQ, 1);
+    shmem_long_p(x, 8, 1);
+    shmem_long_p(y, 8, 0);
+  } else if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_signal_set(&signal2, 1, 0);
+  }
+  end_contexts();
+}
+/* No mistake: a barrier completes the work of all contexts, more than the checker tells apart. */
+static void many_contexts(void) {
+  enum { kContexts = 20 };
+  shmem_ctx_t many[kContexts];
+  for (int i = 0; i < kContexts; ++i) {
+    if (shmem_ctx_create(0, &many[i]) != 0) exit(3);
+    if (me == 0) shmem_ctx_long_p(many[i], &dest[i], i, 1);
+  }
+  shmem_barrier_all();
+  for (int i = 0; i < kContexts; ++i) {
+    if (me == 1) (void)shmem_long_g(&dest[i], 1);
+    shmem_ctx_destroy(many[i]);
+  }
+}
+/* No mistake: a write of a PE to itself is done on return. */
+static void own_writes_of_a_context(void) {
+  make_contexts();
+  if (me == 0) {
+    shmem_ctx_long_p(both[1], x, 7, 0);
+    shmem_ctx_long_atomic_add(both[1], &flag, 1, 0);
+    shmem_ctx_long_put_signal(both[1], y, values, 8, &signal1, 1, SHMEM_SIGNAL_SET, 0);
+  }
+  shmem_barrier_all();
+  if (me == 1) {
+    (void)shmem_long_g(x, 0);
+    (void)shmem_long_g(&flag, 0);
+    (void)shmem_uint64_g(&signal1, 0);
+    shmem_long_get(sink, y, 8, 0);
+  }
+  end_contexts();
+}
+/* No mistake: a PE that has seen a signal's new count has seen the puts of both contexts. */
+static void signals_of_two_contexts(void) {
+  make_contexts();
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 2 && me == 0; ++i)
+      shmem_ctx_long_put_signal_nbi(both[i], i ? y : x, values, 8, &signal1, 1, SHMEM_SIGNAL_ADD,
+                                    1);
+    if (me == 1) {
+      shmem_signal_wait_until(&signal1, SHMEM_CMP_EQ, (uint64_t)(2 * (round + 1)));
+      shmem_long_get(sink, x, 8, 1);
+      shmem_long_get(sink, y, 8, 1);
+    }
+    shmem_barrier_all();
+  }
+  end_contexts();
+}
+/* No mistake: a context's quiet completes its work from when the checker had no number for it. */
+static void context_that_waits_for_a_number(void) {
+  enum { kContexts = 8, kLast = kContexts - 1 };
+  shmem_ctx_t many[kContexts];
+  for (int i = 0; i < kContexts; ++i) {
+    if (shmem_ctx_create(0, &many[i]) != 0) exit(3);
+    if (me == 0) shmem_ctx_long_p(many[i], &dest[i], i, 1);
+  }
+  shmem_ctx_destroy(many[0]);
+  if (me == 0) {
+    shmem_ctx_long_p(many[kLast], x, 1, 1);
+    shmem_ctx_quiet(many[kLast]);
+    (void)shmem_long_g(&dest[kLast], 1);
+  }
+  for (int i = 1; i < kContexts; ++i) shmem_ctx_destroy(many[i]);
+}
 /* No mistake: a fence orders a put and an atomic. */
 static void fetch_behind_fence(void) {
   shmem_long_p(x, 1, (me + 1) % n);
@@ -222,6 +360,24 @@ static void atomic_put(void) {
   if (me == 0) (void)shmem_long_atomic_fetch_inc(x, 0);
   barrier_if_right();
   if (me == 1) shmem_long_put(x, values, 1, 0);
+}
+static void swap_get(void) {
+  if (me == 0) (void)shmem_long_atomic_compare_swap(x, 0, 1, 1);
+  barrier_if_right();
+  if (me == 1) (void)shmem_long_g(x, 1);
+}
+static void failed_swap_put(void) {
+  if (me == 0) (void)shmem_long_atomic_compare_swap(x, 5, 6, 1);
+  barrier_if_right();
+  if (me == 1) shmem_long_put(x, values, 1, 1);
+}
+/* No mistake: compare-and-swaps that fail only load, before and after the loads of the other PE. */
+static void failed_swaps(void) {
+  if (me == 1) (void)shmem_int_g((int*)x, 1);
+  if (me == 0) usleep(50000);
+  for (int i = 0; i < 2 && me == 0; ++i) (void)shmem_int_atomic_compare_swap((int*)x, -5, 6, 1);
+  if (me == 1) usleep(100000);
+  if (me == 1) (void)shmem_int_g((int*)x, 1);
 }
 static void signal_get(void) {
   if (me == 0) shmem_signal_set(&signal1, 1, 1);
@@ -307,6 +463,18 @@ static void own_loads_of_signal(void) {
     shmem_long_get(sink, x, 8, 1);
     shmem_long_get(sink, y, 8, 1);
   }
+}
+static void own_loads_of_two_signals(void) {
+  make_contexts();
+  for (int i = 0; i < 2 && me == 0; ++i)
+    shmem_ctx_long_put_signal(both[i], i ? y : x, values, 1, i ? &signal2 : &signal1, 1,
+                              SHMEM_SIGNAL_SET, 1);
+  if (me == 1) {
+    while (*(volatile uint64_t*)&signal1 == 0 || *(volatile uint64_t*)&signal2 == 0) sched_yield();
+    (void)shmem_long_g(x, 1);
+    (void)shmem_long_g(y, 1);
+  }
+  end_contexts();
 }
 static void count_without_quiet(void) {
   if (me == 0) {
@@ -564,26 +732,39 @@ static const struct {
         CASE(flag_without_fence) CASE(last_pe_without_fence) CASE(flag_without_context_fence) CASE(
             flag_before_data) CASE(dest_before_quiet) CASE(dest_before_destroy)
             CASE(source_before_quiet) CASE(own_source_before_quiet) CASE(atomic_fetch_put) CASE(
-                get_of_own_put) CASE(quiet_of_another_context) CASE(answer_without_quiet)
-                CASE(fetch_behind_fence) CASE(atomics_of_two_widths) CASE(
-                    atomics_of_two_teams) CASE(atomics_of_a_float) CASE(atomics_of_one_width)
-                    CASE(atomic_get) CASE(atomic_put) CASE(signal_get) CASE(dest_of_reduction) CASE(
-                        source_of_reduction) CASE(dest_of_collect) CASE(source_of_alltoallv)
-                        CASE(dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes) CASE(lock_of_one)
-                            CASE(wrong_signal) CASE(own_loads) CASE(own_loads_of_signal) CASE(
-                                count_without_quiet) CASE(told_by_a_third) CASE(requests_of_nothing)
-                                CASE(no_answer) CASE(reused_signal) CASE(team_of_two)
-                                    CASE(teams_of_threads) CASE(cost) CASE(negative_count)
-                                        CASE(negative_stride) CASE(negative_reduction)
-                                            CASE(destroyed_team) CASE(destroyed_context)
-                                                CASE(private_context) CASE(serialized_context)
-                                                    CASE(serialized_threads) CASE(single_thread)
-                                                        CASE(freed_block) CASE(unaligned_atomic)
+                get_of_own_put) CASE(quiet_of_another_context) CASE(put_of_an_earlier_context)
+                CASE(put_after_many_teams) CASE(dest_of_an_earlier_context) CASE(
+                    fence_of_a_later_context) CASE(answer_to_a_context) CASE(many_contexts)
+                    CASE(own_writes_of_a_context) CASE(signals_of_two_contexts) CASE(
+                        context_that_waits_for_a_number) CASE(answer_without_quiet)
+                        CASE(fetch_behind_fence) CASE(atomics_of_two_widths) CASE(
+                            atomics_of_two_teams) CASE(atomics_of_a_float)
+                            CASE(atomics_of_one_width) CASE(atomic_get) CASE(atomic_put) CASE(
+                                signal_get) CASE(swap_get) CASE(failed_swap_put) CASE(failed_swaps)
+                                CASE(dest_of_reduction) CASE(source_of_reduction)
+                                    CASE(dest_of_collect) CASE(source_of_alltoallv) CASE(
+                                        dest_of_alltoallv) CASE(dest_of_alltoallv_of_bytes)
+                                        CASE(lock_of_one) CASE(wrong_signal) CASE(own_loads) CASE(
+                                            own_loads_of_signal) CASE(own_loads_of_two_signals)
+                                            CASE(count_without_quiet) CASE(told_by_a_third) CASE(
+                                                requests_of_nothing) CASE(no_answer)
+                                                CASE(reused_signal) CASE(team_of_two) CASE(
+                                                    teams_of_threads) CASE(cost)
+                                                    CASE(negative_count) CASE(negative_stride) CASE(
+                                                        negative_reduction) CASE(destroyed_team)
+                                                        CASE(destroyed_context)
+                                                            CASE(private_context)
+                                                                CASE(serialized_context)
+                                                                    CASE(serialized_threads)
+                                                                        CASE(single_thread)
+                                                                            CASE(freed_block) CASE(
+                                                                                unaligned_atomic)
 #undef CASE
 };
 
 static int is_apart(void (*run)(void)) {
-  return run == cost || run == own_loads || run == own_loads_of_signal || run == teams_of_threads;
+  return run == cost || run == own_loads || run == own_loads_of_signal ||
+         run == own_loads_of_two_signals || run == teams_of_threads;
 }
 
 static int status_of_a_child(void) {

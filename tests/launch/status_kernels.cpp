@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose kernels wait in a way that test_status.py or test_nodes.py asks for, until
-// SIGUSR1 comes to PE 0; in late_host, for some seconds.
+// SIGUSR1 comes to PE 0; in late_host, for some seconds; in host_variable, for ever.
 // Invariant: a PE prints "ready" when its kernel is about to wait, and ends with status 0
 // when the wait is over.
-// Usage: status_kernels variable | far_variable | barrier | reduce | host_reduce | late_host
+// Usage: status_kernels variable | far_variable | barrier | reduce | host_reduce | late_host |
+// host_variable
 #include <hip/hip_runtime.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -66,6 +67,12 @@ void wait_for_late_host() {
   shmem_quiet();
 }
 
+// No kernel runs, and all hosts wait for a flag that nobody sets.
+void wait_on_host() {
+  static long flag = 0;
+  shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 7);
+}
+
 // Those of all PEs ask for a flag of PE 0 again and again.
 void ask_for_variable() {
   long* const flag = take<long>(1);
@@ -102,6 +109,8 @@ int main(int argc, char** argv) {
     ask_for_variable();
   else if (std::strcmp(verb, "late_host") == 0)
     wait_for_late_host();
+  else if (std::strcmp(verb, "host_variable") == 0)
+    wait_on_host();
   else
     wait_in_collective(verb);
   const bool failed = hipDeviceSynchronize() != hipSuccess;

@@ -164,9 +164,27 @@ static void sync_twice(void) {
   shmem_sync_all();
 }
 
+// A right program of three PEs. PE 1 has a lock, for which PE 2 waits, and syncs with PE 0. PE 0
+// comes when it is told, and then syncs with PE 2.
+static void sync_behind_lock(void) {
+  const int me = shmem_my_pe();
+  shmem_team_t pairs[2];
+  for (int i = 0; i < 2; ++i)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, i + 1, 2, NULL, 0, &pairs[i]);
+  if (me == 1) shmem_set_lock(&lock);
+  shmem_barrier_all();
+  ready();
+  if (me == 0) await_signal();
+  if (me == 2) shmem_set_lock(&lock);
+  if (me < 2) shmem_team_sync(pairs[0]);
+  if (me > 0) shmem_clear_lock(&lock);
+  if (me != 1) shmem_team_sync(pairs[1]);
+}
+
 // All PEs wait: for each other's locks (0), in different teams (1), or for a value. Nobody stores
 // the value (2), or a thread of PE 1 will store it (3), also one that begins after a long wait (4).
 static void deadlock(int how) {
+  if (how == 12) return sync_behind_lock();
   if (how == 11) return sync_twice();
   if (how == 10) return wait_for_late_pes();
   if (how >= 7) return wait_across(how);

@@ -14,6 +14,7 @@ from races import (MISTAKES, MISTAKES_OF_LOADS, MISTAKES_OF_POLLING, MISTAKES_OF
                    REFUSED_BY_CALLS, WARNED, assert_told, n_pes_of)
 
 PROGRAM = os.environ.get("RACES_PROGRAM", "")
+OWN_LOADS = ("own_loads", "own_loads_of_signal", "own_loads_of_two_signals")
 OSHCC, HERE = os.environ.get("OSHCC", ""), os.path.dirname(os.path.abspath(__file__))
 
 
@@ -158,7 +159,7 @@ class TestNodes(RacesTest):
 
     def test_waits_by_loads_order(self):
         self.environment["MESHMEM_CHECK"] = "races-polled"
-        for name in ("own_loads", "own_loads_of_signal"):
+        for name in OWN_LOADS:
             with self.subTest(name):
                 result = self.oshrun(*self.words, "-n", 2, PROGRAM, name, "right")
                 self.assertEqual((result.status, result.err), (0, ""), result)
@@ -172,7 +173,7 @@ class TestPolled(RacesTest):
         self.environment["MESHMEM_CHECK"] = "races-polled"
 
     def test_waits_by_loads_order(self):
-        for name in ("own_loads", "own_loads_of_signal"):
+        for name in OWN_LOADS:
             with self.subTest(name):
                 result = self.oshrun("-n", 2, PROGRAM, name, "right")
                 self.assertEqual((result.status, result.err), (0, ""), result)

@@ -17,6 +17,8 @@ from launching import OSHRUN
 
 PROGRAM = os.environ["STATUS_PROGRAM"]
 KERNELS = os.environ.get("STATUS_KERNELS", "")
+WITH_NODES = os.environ.get("WITH_NODES", "")
+WITH_UCX = os.environ.get("WITH_UCX", "")
 # Of the text of the waits in status_program: what, and the function that has called.
 AT = r"at 0x[0-9a-f]+ \((?:static data \+ 0x[0-9a-f]+|\w+)\)"
 BY = r"; called in {} at (?:status_program\+0x[0-9a-f]+|status_program\.c:[0-9]+)"
@@ -30,8 +32,9 @@ def leave_no_core():
 
 
 class Status(launching.LaunchTest):
-    def start_waiting(self, pes, *words, program=PROGRAM, **options):
-        process = self.start("-n", pes, program, *words, **options)
+    def start_waiting(self, pes, *words, program=PROGRAM, nodes=1, **options):
+        machines = () if nodes == 1 else ("--fake-nodes", nodes)
+        process = self.start("-n", pes, *machines, program, *words, **options)
         for _ in range(pes):
             self.assertEqual(process.stdout.readline(), b"ready\n")
         return process
@@ -200,6 +203,51 @@ class Status(launching.LaunchTest):
                 self.assertRegex(result.err, re.compile(rf"^  {row}", re.M))
             self.assert_nothing_left()
 
+    def assert_deadlock_over_machines(self, pes, nodes, how, line, network=None):
+        result = self.oshrun("-n", pes, "--fake-nodes", nodes, PROGRAM, "deadlock", how,
+                             env={"MESHMEM_NETWORK": network} if network else {}, seconds=60)
+        self.assertEqual(result.status, 1, result)
+        self.assertRegex(result.err, rf"(?m)^meshmem: PE \d \(.*\): a deadlock: {line}")
+        self.assertEqual(result.err.count("a deadlock"), 1, result)
+        self.assert_nothing_left()
+
+    @unittest.skipUnless(WITH_NODES, "needs several nodes")
+    def test_a_deadlock_over_machines_is_told(self):
+        circle = "PEs {} wait for each other in a circle; PE {} waits for {}"
+        sync = r"PE \d in shmem_team_sync \(team \d, {} PEs\)"
+        everyone = r"every PE waits, and .* end a wait; PE {} waits for PE \d in shmem_barrier_all"
+        for pes, nodes, how, line in (
+                (2, 2, 0, circle.format(r"0\.\.1", 1, "the lock at .*, which PE 0 holds")),
+                (3, 3, 1, circle.format(r"(?:0\.\.1|1\.\.2)", r"\d", sync.format(3))),
+                (4, 2, 1, r"PEs \S+ wait for each other in a circle"),
+                (3, 3, 2, everyone.format(1)),
+                (5, 2, 2, everyone.format(3)),
+                (4, 2, 5, circle.format(r"1\.\.3", 2, "the lock at .*, which PE 1 holds")),
+                (3, 2, 8, r"PEs 0\.\.1 wait for each other in a circle"),
+                (3, 3, 8, circle.format(r"0\.\.1", 1, "the lock at .*, which PE 0 holds"))):
+            with self.subTest(pes=pes, nodes=nodes, how=how):
+                self.assert_deadlock_over_machines(pes, nodes, how, line)
+
+    @unittest.skipUnless(WITH_UCX, "needs UCX")
+    def test_a_deadlock_over_machines_is_told_by_ucx(self):
+        for pes, nodes, how in ((2, 2, 0), (3, 2, 2)):
+            self.assert_deadlock_over_machines(pes, nodes, how, "", "ucx")
+
+    @unittest.skipUnless(WITH_NODES, "needs several nodes")
+    def test_late_pes_of_busy_machines_are_no_deadlock(self):
+        for nodes in (2, 3):
+            result = self.oshrun("-n", 6, "--fake-nodes", nodes, PROGRAM, "deadlock", 10,
+                                 seconds=90)
+            self.assertEqual((result.status, result.err), (0, ""), result)
+
+    @unittest.skipUnless(WITH_NODES, "needs several nodes")
+    def test_waits_over_machines_that_somebody_may_end_are_no_deadlock(self):
+        for pes, nodes, *words in ((2, 2, "deadlock", 3), (4, 2, "deadlock", 6),
+                                   (3, 3, "deadlock", 9), (2, 2, "deadlock", 11)):
+            process = self.start_waiting(pes, *words, nodes=nodes)
+            time.sleep(6)
+            self.assertEqual(self.end(process).err, "")
+
     def test_late_pes_of_a_busy_machine_are_no_deadlock(self):
         result = self.oshrun("-n", 12, PROGRAM, "deadlock", 10)
         self.assertEqual((result.status, result.err), (0, ""), result)
@@ -220,6 +268,29 @@ class Status(launching.LaunchTest):
         result = self.finish(process, 60)
         self.assertEqual((result.status, result.err), (0, ""), result)
 
+    # The same where PE 2, which waits for PE 1, may be on another machine.
+    def stop_behind_lock(self, nodes):
+        process = self.start_waiting(3, "deadlock", 12, nodes=nodes)
+        self.assert_table(process.pid, r"^  1 .*waits for PE 0 in shmem_team_sync",
+                          r"^  2 .*in shmem_set_lock, which PE 1 holds")
+        time.sleep(3)  # PE 1 says that all that it has sent has arrived
+        stopped = launching.pe_of(process.pid, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        process.send_signal(signal.SIGUSR1)
+        self.assert_table(process.pid, r"^  0 .*waits for PE 2 in shmem_team_sync",
+                          r"^  1 .*waits for PE 0 in shmem_team_sync")
+        time.sleep(6)
+        os.kill(stopped, signal.SIGCONT)
+        result = self.finish(process, 60)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
+    def test_a_wait_in_a_circle_that_has_ended_unseen_is_no_deadlock(self):
+        self.stop_behind_lock(1)
+
+    @unittest.skipUnless(WITH_NODES, "needs several nodes")
+    def test_a_wait_that_has_ended_unseen_on_another_machine_is_no_deadlock(self):
+        self.stop_behind_lock(2)
+
     def test_waits_that_somebody_may_end_are_no_deadlock(self):
         for pes, *words in ((2, "deadlock", 3), (2, "deadlock", 4), (4, "deadlock", 6),
                             (3, "deadlock", 9), (2, "barrier", 0)):
@@ -231,6 +302,13 @@ class Status(launching.LaunchTest):
     def test_a_kernel_whose_host_may_end_its_wait_is_no_deadlock(self):
         result = self.oshrun("-n", 2, KERNELS, "late_host")
         self.assertEqual((result.status, result.err), (0, ""), result)
+
+    @unittest.skipUnless(KERNELS and WITH_NODES, "needs devices that are processors, and nodes")
+    def test_hosts_whose_kernels_may_have_operations_under_way_are_no_deadlock(self):
+        process = self.start_waiting(2, "host_variable", program=KERNELS, nodes=2)
+        time.sleep(6)
+        process.terminate()
+        self.assertNotIn("a deadlock", self.finish(process).err)
 
     def test_start_up_is_shown(self):
         process = self.start_waiting(3, "start", 1)

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tools/accesses/hooks.hpp"
@@ -49,6 +50,32 @@ TEST(AccessAtomics, CompareBothHalves) {
   EXPECT_TRUE(expected == wide(3, 4));
   EXPECT_EQ(__tsan_atomic128_compare_exchange_strong(&word, &expected, wide(9, 8), 5, 5), 1);
   EXPECT_TRUE(word == wide(9, 8));
+}
+
+int n_stores = 0, n_looks = 0;
+constexpr AccessHooks kCounting{
+    .note = [](const void*, std::size_t, AccessKind, const void*) -> Ledger* {
+      ++n_stores;
+      return nullptr;
+    },
+    .saw = [](const void*, std::size_t) { ++n_looks; },
+    .change_parallel = nullptr,
+    .release = nullptr,
+    .acquire = nullptr,
+    .begin_strand = nullptr,
+    .end_strand = nullptr,
+    .forget = nullptr,
+    .name_caller = nullptr};
+
+TEST(AccessAtomics, OnlyLoadWhereTheyFindAnotherValue) {
+  hooks = &kCounting;
+  alignas(16) Wide word = 3;
+  Wide expected = 5;
+  EXPECT_EQ(__tsan_atomic128_compare_exchange_strong(&word, &expected, 9, 5, 5), 0);
+  EXPECT_EQ(std::pair(n_stores, n_looks), std::pair(0, 1));
+  EXPECT_EQ(__tsan_atomic128_compare_exchange_strong(&word, &expected, 9, 5, 5), 1);
+  EXPECT_EQ(std::pair(n_stores, n_looks), std::pair(1, 2));
+  hooks = nullptr;
 }
 
 TEST(AccessAtomics, LoseNoneOfSeveralThreads) {

@@ -78,14 +78,13 @@ TEST(Questions, NameStrandsThatThereAre) {
   const auto use = [](std::size_t, std::uint32_t) {};
   for (const bool is_there : {true, false}) {
     Access access{};
-    access.strand = static_cast<std::uint8_t>(is_there ? node.strands() - 1 : node.strands());
+    access.row = static_cast<std::uint8_t>(is_there ? node.strands() - 1 : node.strands());
     answer_bytes = 4 + sizeof(Access);
     (void)node.boards.add(pe, {0, 8}, access, true, clock);
     EXPECT_EQ(is_answered, is_there);
     answer_bytes = 4 + 1024 * 4;
     node.boards.read_clocks(
-        {&pe, 1}, {.when = Moment::When::version, .strand = is_there ? access.strand : 1u << 30},
-        use);
+        {&pe, 1}, {.when = Moment::When::version, .strand = is_there ? access.row : 1u << 30}, use);
     EXPECT_EQ(is_answered, is_there);
   }
 }
@@ -109,7 +108,7 @@ TEST(Answers, HaveWritesOfStrandsThatThereAre) {
     std::memcpy(answer + 8, &write, sizeof write);
   };
   for (const bool is_there : {true, false}) {
-    write.strand = static_cast<std::uint8_t>(is_there ? node.strands() - 1 : node.strands());
+    write.row = static_cast<std::uint8_t>(is_there ? node.strands() - 1 : node.strands());
     EXPECT_EQ(node.boards.see(1, {0, 8}, 0).writes.size(), is_there ? 1 : 0);
   }
 }

@@ -88,7 +88,7 @@ TEST(Words, HaveTheFieldsOfAnAccess) {
     return words_of(access).rest;
   };
   EXPECT_EQ(Rest::kSite, rest([](Access& access) { access.site = 0xffff; }));
-  EXPECT_EQ(Rest::kStrand, rest([](Access& access) { access.strand = 1; }));
+  EXPECT_EQ(Rest::kStrand, rest([](Access& access) { access.row = 1; }));
   EXPECT_EQ(Rest::kByte, rest([](Access& access) { access.bytes = 1; }));
   EXPECT_EQ(Rest::kBytes, rest([](Access& access) { access.bytes = 0xff; }));
   EXPECT_EQ(Rest::kWrites, rest([](Access& access) { access.writes = 1; }));
@@ -143,7 +143,7 @@ TEST(TryAdd, TakesAccessesOfOthersThatAreKnown) {
 TEST(TryAdd, LeavesOtherStrandsAndCallsUnderWayToTheRest) {
   Memory memory;
   Access other = access_of(1, 5, false);
-  other.strand = 31;
+  other.row = 31;
   EXPECT_TRUE(memory.try_add(other));
   EXPECT_FALSE(memory.try_add(access_of(1, 5, false)));
   EXPECT_FALSE(memory.has(access_of(1, 5, false)));

@@ -24,10 +24,10 @@ void open_board(const StatusBoard& board, int pe);
 void set_phase(PePhase phase);
 
 bool has_one_thread();
-// True if the board has the PEs of this job, each in the place of its number.
+// True if the board has the PEs of this job, or those of this machine where others are far.
 bool has_places_of_job(int me, int n_pes);
-// Sets whether only the calling thread acts for this PE. That holds while the process has as many
-// threads as now, and no child.
+// Says whether only the calling thread acts for this PE. That holds while the process has as many
+// threads as now, and no child. After one `false` it never holds again.
 void set_acts_alone(bool is_only);
 
 // Writes to the board whether only the calling thread may act for this PE. A wait calls it each

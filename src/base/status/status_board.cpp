@@ -16,9 +16,14 @@ namespace {
 
 constexpr int kTries = 16;  // a row that is being written is left out this time
 
-bool is_plain(unsigned char letter) { return letter >= ' ' && letter != 0x7f; }
-
 }  // namespace
+
+std::string plain_text(std::span<const char> bytes) {
+  std::string text(bytes.begin(), std::find(bytes.begin(), bytes.end(), '\0'));
+  const auto is_control = [](unsigned char letter) { return letter < ' ' || letter == 0x7f; };
+  std::ranges::replace_if(text, is_control, '?');
+  return text;
+}
 
 template <std::size_t bytes>
 void SharedText<bytes>::store(std::string_view text) {
@@ -36,15 +41,12 @@ void SharedText<bytes>::store(std::string_view text) {
 
 template <std::size_t bytes>
 std::string SharedText<bytes>::load() const {
-  char buffer[bytes + 1] = {};
+  char buffer[bytes];
   for (std::size_t i = 0; i < words_.size(); ++i) {
     const std::uint64_t word = words_[i].load(std::memory_order_acquire);
     std::memcpy(buffer + i * sizeof word, &word, sizeof word);
   }
-  std::string text = buffer;
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char letter) { return !is_plain(letter); }, '?');
-  return text;
+  return plain_text(buffer);
 }
 
 template class SharedText<168>;

@@ -15,11 +15,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace meshmem {
+
+// Returns the text before the first 0, if there is one, with '?' in place of control characters.
+std::string plain_text(std::span<const char> bytes);
 
 // A text of `bytes` bytes, the last of which is 0. One thread writes at a time.
 template <std::size_t bytes>

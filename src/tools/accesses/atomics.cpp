@@ -51,10 +51,15 @@ T update_noted(volatile T* at, const void* caller, Change change) {
   return old;
 }
 
+// Where the first look finds another value than is expected, that is the result: such an operation
+// only loads.
 template <typename T>
 T compare_exchange_noted(volatile T* at, T expected, T desired, const void* caller) {
-  note(at, sizeof(T), AccessKind::atomic_store, caller);
-  const T old = compare_exchange(at, expected, desired);
+  T old = load(at);
+  if (old == expected) {
+    note(at, sizeof(T), AccessKind::atomic_store, caller);
+    old = compare_exchange(at, expected, desired);
+  }
   saw(at, sizeof(T));
   return old;
 }

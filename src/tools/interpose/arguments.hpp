@@ -30,7 +30,7 @@ std::uint64_t bits_of(R value) {
 }
 
 struct None {};
-inline constexpr None dest, source, ivar, ivars, lock, ptr, sig_addr, pe, PE_root, team,
+inline constexpr None dest, source, cond, ivar, ivars, lock, ptr, sig_addr, pe, PE_root, team,
     parent_team, PE_start, logPE_stride, PE_size, value, signal, cmp_value, cmp, sig_op, dst, sst,
     nelems, nreduce, bsize, nblocks, size, count, bytes, level, ctx, options, fetch, status,
     new_team, xaxis_team, yaxis_team, stream, dest_nelems, dest_displs, source_nelems,

@@ -36,7 +36,8 @@ Access make_access(const Place& place, const What& what) {
   mine.version = self().version;
   mine.site = static_cast<std::uint16_t>(site_of(checker.boards.mine(), checker.job, place));
   mine.pe = static_cast<std::uint16_t>(checker.job.pe);
-  mine.strand = static_cast<std::uint8_t>(current_strand);
+  const unsigned context = what.order == Order::program ? 0 : checker.context;
+  mine.row = static_cast<std::uint8_t>(context * kMaxStrands + current_strand);
   mine.order = static_cast<std::uint8_t>(what.order);
   mine.manner = static_cast<std::uint8_t>(what.manner);
   mine.writes = what.writes;
@@ -62,26 +63,34 @@ bool sets_again(int pe, const Range& range, const What& what) {
   return std::exchange(last, now) == now;
 }
 
+struct FoundRace {
+  Range range;
+  Access here, before;
+};
+thread_local std::optional<FoundRace> race_of_swap;
+
 }  // namespace
 
 void tell_race(const Range& range, int pe, const Access& here, const Access& before) {
   tell(fmt::format("{} at {}", name_bytes(range.bytes), name_of(range)), pe, here, before);
 }
 
-void add_to_shadow(const Place& place, int pe, const Range& range, const What& what) {
+void add_to_shadow(const Place& place, int pe, const Range& range, What what) {
   publish();
-  Access mine = make_access(place, what);
-  if (sets_again(pe, range, what)) mine.manner = static_cast<std::uint8_t>(Manner::repeat);
   const bool may_be_polled =
       checker.job.polls && what.writes && pe != checker.job.pe && range.bytes <= Told::kBytes;
   // These writes count as done on return. A PE's put to itself is a copy. A short put to another PE
   // may be what that PE polls for, and then it has arrived there.
   const bool is_own = pe == checker.job.pe && what.writes && what.order != Order::pending;
-  if (is_own || (may_be_polled && what.order == Order::put))
-    mine.order = static_cast<std::uint8_t>(Order::program);
+  if (is_own || (may_be_polled && what.order == Order::put)) what.order = Order::program;
+  Access mine = make_access(place, what);
+  if (sets_again(pe, range, what)) mine.manner = static_cast<std::uint8_t>(Manner::repeat);
   const std::optional<Access> race =
       checker.boards.add(pe, range, mine, may_be_polled, self().numbers);
-  if (race) tell_race(range, pe, mine, *race);
+  if (what.may_fail)
+    race_of_swap = race ? std::optional(FoundRace{range, mine, *race}) : std::nullopt;
+  else if (race)
+    tell_race(range, pe, mine, *race);
 }
 
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what) {
@@ -124,6 +133,19 @@ void access_elements(const Call& call, int pe, std::uint64_t address, std::int64
   }
   for (std::size_t i = 0; i < blocks; ++i)
     access(call, pe, address + i * static_cast<std::size_t>(stride) * element, bytes, what);
+}
+
+void end_swap(const Call& call, const What& what, bool has_stored) {
+  const std::optional<FoundRace> race = std::exchange(race_of_swap, std::nullopt);
+  if (has_stored) {
+    if (race) tell_race(race->range, call.pe, race->here, race->before);
+    return;
+  }
+  const std::size_t bytes = call.what().element_bytes;
+  access(call, call.pe, call.dest, bytes, {.writes = true, .manner = Manner::sync});
+  What load = what;
+  load.writes = load.may_fail = false;
+  access(call, call.pe, call.dest, bytes, load);
 }
 
 void see_symmetric(int pe, std::uint64_t address, std::size_t bytes, Unknown writer) {

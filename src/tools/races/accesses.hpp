@@ -22,11 +22,12 @@ struct What {
   Manner manner = Manner::plain;
   unsigned type = 0, domain = 0;                      // of an atomic; 0: of any
   std::optional<std::uint64_t> value = std::nullopt;  // to which it sets the word, if it does
+  bool may_fail = false;                              // see end_swap()
 };
 
 // Reports a race of two accesses to these bytes of a PE, unless it was reported before.
 void tell_race(const Range& range, int pe, const Access& here, const Access& before);
-void add_to_shadow(const Place& place, int pe, const Range& range, const What& what);
+void add_to_shadow(const Place& place, int pe, const Range& range, What what);
 // Notes an access to memory of this PE that is not symmetric.
 void access_own(const Place& place, std::uint64_t address, std::size_t bytes, const What& what);
 // Notes an access to memory of `pe`, at the address where this PE has its own.
@@ -34,6 +35,10 @@ void access(const Call& call, int pe, std::uint64_t address, std::size_t bytes, 
 // Notes accesses to blocks of elements, or to elements that are apart.
 void access_elements(const Call& call, int pe, std::uint64_t address, std::int64_t stride,
                      const What& what);
+// Called at the end of a call with may_fail. If it has stored, reports its race. Otherwise it has
+// only loaded, so its store races with nothing from now on. Others still learn from the store,
+// since it may stand for others that it has replaced.
+void end_swap(const Call& call, const What& what, bool has_stored);
 void see_symmetric(int pe, std::uint64_t address, std::size_t bytes, Unknown writer);
 
 }  // namespace meshmem::races

@@ -60,7 +60,7 @@ std::size_t Board::versions(unsigned strand) const {
 }
 
 std::span<std::uint32_t> Board::clock(const Worker& of, std::uint32_t version) const {
-  const std::size_t numbers = n_strands_ * n_pes_ * kOrders;
+  const std::size_t numbers = rows() * n_pes_ * kOrders;
   auto* first = at<std::uint32_t>(begin_of(of.pe) + pages(sizeof(PeBoard)));
   const std::size_t before = of.strand == 0 ? 0 : versions(0) + (of.strand - 1) * versions(1);
   const std::size_t place = before + version % versions(of.strand);
@@ -106,7 +106,7 @@ void Board::make_mutexes() const {
   for (int pe = 0; static_cast<std::size_t>(pe) < n_pes_; ++pe)
     if (has(pe)) {
       pthread_mutex_init(&of(pe).mutex, &attributes);
-      of(pe).n_strands = 1;
+      of(pe).n_rows = 1;
     }
   pthread_mutexattr_destroy(&attributes);
 }
@@ -118,7 +118,12 @@ std::string Board::open(const TraceJob& job) {
   cells_ = (job.heap.bytes + job.statics.bytes) / Cell::kBytes + 4;
   n_strands_ =
       static_cast<unsigned>(std::clamp<std::size_t>(kMostWorkers / n_pes_, 1, kMaxStrands));
-  const std::size_t clocks = (versions(0) + (n_strands_ - 1) * versions(1)) * n_strands_ * n_pes_ *
+  // With more than one context there are kMaxStrands strands, so no row is left out.
+  // A PE that polls is told of the last signal of each strand, which has to say all.
+  const std::size_t most_contexts = job.polls ? 1 : kMaxContexts;
+  n_contexts_ = static_cast<unsigned>(
+      std::clamp<std::size_t>(kMostWorkers / (n_pes_ * n_strands_), 1, most_contexts));
+  const std::size_t clocks = (versions(0) + (n_strands_ - 1) * versions(1)) * rows() * n_pes_ *
                              kOrders * sizeof(std::uint32_t);
   before_told_ = pages(sizeof(PeBoard)) + pages(clocks);
   before_shadow_ = before_told_ + pages(n_strands_ * n_pes_ * sizeof(Told));

@@ -26,7 +26,7 @@
 namespace meshmem::races {
 
 // Says what completes an access, so that it comes before later accesses. A clock has a number for
-// each order of each strand of each PE.
+// each order of each row of each PE.
 enum class Order : std::uint8_t {
   program,   // it is done when the call returns
   put,       // done for others at fence or quiet
@@ -52,6 +52,10 @@ struct Worker {
   bool operator==(const Worker&) const = default;
 };
 inline constexpr unsigned kMaxStrands = 32;
+// The numbers of a clock are in rows. Row `strand` is for what is done on return, for the default
+// context, and for contexts for which no number is left. A strand's work for context c, from 1 on,
+// is in row c * kMaxStrands + strand.
+inline constexpr unsigned kMaxContexts = 8;
 // The most strands of all PEs together. A clock of more would not fit into one question (boards),
 // so larger jobs tell fewer strands of a PE apart.
 inline constexpr std::size_t kMostWorkers = 3000;
@@ -63,7 +67,7 @@ struct Access {
   std::uint32_t version;
   std::uint16_t site;
   std::uint16_t pe;
-  std::uint8_t strand;
+  std::uint8_t row;    // of its strand and context
   std::uint8_t bytes;  // a bit for each byte of the cell
   std::uint8_t order : 2, manner : 2, writes : 1, is_there : 1;
   std::uint8_t is_crowded : 1;        // of a cell's first access: see Cell
@@ -71,9 +75,9 @@ struct Access {
   std::uint8_t type : 4, domain : 4;  // of an atomic; 0: of any
 
   Order how() const { return static_cast<Order>(order); }
-  Worker who() const { return {pe, strand}; }
+  Worker who() const { return {pe, row % kMaxStrands}; }
 };
-static_assert(sizeof(Access) == 16);
+static_assert(sizeof(Access) == 16 && kMaxStrands * kMaxContexts <= 256);
 
 // An access as two words, each of which is read and written at once. `numbers` has the call number
 // and the version, so a PE's accesses by one call with one clock have the same.
@@ -194,7 +198,7 @@ struct PeBoard {
   std::atomic<std::uint32_t> call_number;
   std::atomic<std::uint32_t> n_told;
   CellLock locks[Shadow::kLocks];
-  std::uint32_t n_strands;               // strands that have published clocks, or are in these
+  std::uint32_t n_rows;                  // no access and no published clock has a row beyond
   std::uint32_t versions[kMaxStrands];   // the newest of each
   std::uint32_t first_calls[kVersions];  // of strand 0: the first call with that clock
   std::uint32_t n_entries;
@@ -229,8 +233,10 @@ class Board {
   bool has(int pe) const { return place_of_[static_cast<std::size_t>(pe)] >= 0; }
   Head& head() const { return *at<Head>(0); }
   PeBoard& of(int pe) const { return *at<PeBoard>(begin_of(pe)); }
-  // How many strands of a PE are told apart.
+  // How many strands of a PE, and contexts of a strand, are told apart.
   unsigned strands() const { return n_strands_; }
+  unsigned contexts() const { return n_contexts_; }
+  unsigned rows() const { return n_strands_ * n_contexts_; }
   std::size_t place_of(const Worker& worker) const {
     return worker.strand * n_pes_ + static_cast<std::size_t>(worker.pe);
   }
@@ -238,7 +244,7 @@ class Board {
   // strands, so the strands of a PE share a fixed number of versions. Strand 0 makes most calls in
   // most programs and has half of them.
   std::size_t versions(unsigned strand) const;
-  // The clock of this version: kOrders numbers for each PE, for each strand.
+  // The clock of this version: kOrders numbers for each PE, for each row.
   std::span<std::uint32_t> clock(const Worker& of, std::uint32_t version) const;
   // The last write by which each strand of each PE has told this one.
   std::span<Told> told(int pe) const;
@@ -256,7 +262,7 @@ class Board {
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0, before_told_ = 0, before_shadow_ = 0, before_ledger_ = 0,
               bytes_of_pe_ = 0, cells_ = 0, n_pes_ = 0;
-  unsigned n_strands_ = 1;
+  unsigned n_strands_ = 1, n_contexts_ = 1;
   std::vector<int> place_of_;  // of each PE among those that share the memory; -1: not one of them
 };
 

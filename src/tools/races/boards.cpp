@@ -70,8 +70,7 @@ const Board* answering = nullptr;
 int n_pes_of_job = 0;
 
 bool is_possible(const Board& board, const Access& access) {
-  return access.pe < n_pes_of_job && access.strand < board.strands() &&
-         access.site < PeBoard::kSites;
+  return access.pe < n_pes_of_job && access.row < board.rows() && access.site < PeBoard::kSites;
 }
 bool is_of(const Board& board, int pe) { return pe >= 0 && pe < n_pes_of_job && board.has(pe); }
 
@@ -250,7 +249,7 @@ void Boards::read_clocks(std::span<const int> pes, const Moment& moment,
     else
       pes_of_node[job_.node_of(pe)].push_back(static_cast<std::uint32_t>(pe));
   }
-  const std::size_t most = board_.strands() * static_cast<std::size_t>(job_.n_pes) * kOrders;
+  const std::size_t most = board_.rows() * static_cast<std::size_t>(job_.n_pes) * kOrders;
   for (const auto& [node, theirs] : pes_of_node) ask_for_clocks(job_, most, theirs, moment, use);
 }
 

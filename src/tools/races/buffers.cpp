@@ -64,7 +64,7 @@ void add_buffer(std::uint64_t address, std::size_t bytes, const Access& access) 
   const std::uint64_t end = address + bytes;
   std::erase_if(buffers, [&](const Buffer& old) {
     return address <= old.begin && old.end <= end && old.access.writes == access.writes &&
-           old.access.order == access.order && old.access.who() == access.who();
+           old.access.order == access.order && old.access.row == access.row;
   });
   if (buffers.size() == kBuffers) buffers.erase(buffers.begin());
   buffers.push_back({address, end, access, this_thread()});

@@ -29,7 +29,8 @@ struct Call {
   std::size_t elements, blocks;             // elements of one block, and the number of blocks
   std::size_t element_bytes;
   Counts dest_counts, source_counts;
-  std::uint64_t value;  // of a set or a signal
+  std::uint64_t value;      // of a set or a signal
+  std::uint64_t condition;  // of a compare-and-swap
   int signal_op;
   std::uint64_t context;
   long options;           // of a new context, whose place is `context`

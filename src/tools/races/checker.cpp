@@ -7,6 +7,7 @@
 
 #include <pshmem.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -74,21 +75,31 @@ unsigned domain_of(const Call& call) {
   return team == SHMEM_TEAM_WORLD ? 1 : static_cast<unsigned>(2 + tracing::key_of(team) % 14);
 }
 
-// The access to the target PE's variable and, if nonblocking, to the caller's result.
-void begin_atomic(const Call& call, const Rule& rule) {
-  const std::size_t bytes = call.what().element_bytes;
+What access_of_atomic(const Call& call, const Rule& rule) {
   const bool writes = rule.kind != Kind::fetch;
   const bool is_done = rule.fetches && !rule.is_nonblocking;
   const Order under_way = writes ? Order::put : Order::pending;
-  access(call, call.pe, writes ? call.dest : call.source, bytes,
-         {.writes = writes,
+  return {.writes = writes,
           .order = is_done ? Order::program : under_way,
           .manner = rule.is_plain ? Manner::plain : Manner::atomic,
           .type = type_of_atomic(call.what()),
           .domain = domain_of(call),
-          .value = value_if(call, rule.kind == Kind::set && !rule.is_plain)});
+          .value = value_if(call, rule.kind == Kind::set && !rule.is_plain),
+          .may_fail = rule.compares};
+}
+
+// The access to the target PE's variable and, if nonblocking, to the caller's result.
+void begin_atomic(const Call& call, const Rule& rule) {
+  const std::size_t bytes = call.what().element_bytes;
+  const What what = access_of_atomic(call, rule);
+  access(call, call.pe, what.writes ? call.dest : call.source, bytes, what);
   if (rule.is_nonblocking)
     access(call, checker.job.pe, call.fetch, bytes, {.writes = true, .order = Order::pending});
+}
+
+bool has_found_condition(const Call& call) {
+  const unsigned bits = 8 * unsigned{call.what().element_bytes};
+  return (call.result ^ call.condition) << (64 - bits) == 0;
 }
 
 // Handles the data that a fetch or a small get has brought, now or at quiet.
@@ -99,11 +110,22 @@ void end_fetch(const Call& call, const Rule& rule) {
   see_symmetric(call.pe, address, bytes, Unknown::nobody);
   if (!rule.is_nonblocking) return;
   if (const std::optional<Range> range = symmetric(address, bytes))
-    checker.fetches.push_back({call.pe, *range});
+    checker.fetches.push_back({call.pe, *range, call.context});
 }
 
-void end_fetches() {
-  for (const Fetch& fetch : std::exchange(checker.fetches, {}))
+// True if the call completes or orders only what was given to its own context.
+bool is_of_context(const Call& call, const Rule& rule) {
+  return rule.kind == Kind::order || call.op == "ctx_destroy";
+}
+
+void end_fetches(const Call& call, const Rule& rule) {
+  const bool is_of_one = is_of_context(call, rule);
+  const auto rest = std::stable_partition(
+      checker.fetches.begin(), checker.fetches.end(),
+      [&](const Fetch& fetch) { return is_of_one && fetch.context != call.context; });
+  const std::vector<Fetch> done(rest, checker.fetches.end());
+  checker.fetches.erase(rest, checker.fetches.end());
+  for (const Fetch& fetch : done)
     if (fetch.pe >= 0 && fetch.pe < checker.job.n_pes) see(fetch.pe, fetch.range, Unknown::nobody);
 }
 
@@ -136,21 +158,26 @@ void end_lock(const Call& call) {
 
 bool gives_work(Kind kind) { return kind >= Kind::put && kind <= Kind::fetch; }
 
-// The last of the calls that this one completes or orders: those of its context, or all. There may
-// be calls of other contexts before it, which then count as done.
-std::uint32_t last_call_before(const Call& call, const Rule& rule) {
-  const bool is_of_context = rule.kind == Kind::order || call.op == "ctx_destroy";
-  return is_of_context ? checker.last_calls[call.context] : checker.last_call.load();
+// Completes or orders work from before: that of the call's context, or all. Contexts without a
+// number of their own are one, so the last call on this one stands for all of them.
+void complete_before(const Call& call, const Rule& rule, Order last) {
+  if (!is_of_context(call, rule)) return complete(last, checker.last_call);
+  const auto found = checker.contexts.find(call.context);
+  if (found != checker.contexts.end())
+    complete_context(found->second.number, last, found->second.last_call);
 }
 
 void begin_known(Call& call, const Rule& rule) {
-  const std::uint32_t last_call = last_call_before(call, rule);
   if (rule.completes || rule.kind == Kind::unlock) {
-    complete(Order::pending, last_call);
+    complete_before(call, rule, Order::pending);
     forget_done_buffers();
   }
-  if (rule.orders) complete(Order::signaled, last_call);
-  if (gives_work(rule.kind)) checker.last_calls[call.context] = self().call_number;
+  if (rule.orders) complete_before(call, rule, Order::signaled);
+  if (call.op == "ctx_destroy") checker.contexts.erase(call.context);
+  if (call.op == "team_destroy")
+    std::erase_if(checker.contexts, [&](const auto& one) { return one.second.team == call.team; });
+  checker.context = gives_work(rule.kind) ? number_of_context(call.context) : 0;
+  if (gives_work(rule.kind)) checker.contexts[call.context].last_call = self().call_number;
   if (is_collective(rule.kind)) return begin_collective(call, rule);
   switch (rule.kind) {
     case Kind::put:
@@ -184,10 +211,11 @@ void begin_on_stream(const Rule& rule) {
 }
 
 void end_known(const Call& call, const Rule& rule) {
-  if (rule.completes) end_fetches();
+  if (rule.completes) end_fetches(call, rule);
   if (is_collective(rule.kind)) return end_collective(call, rule);
   if (rule.kind == Kind::wait || rule.kind == Kind::wait_many || call.op == "signal_fetch")
     return end_wait(call);
+  if (rule.compares) end_swap(call, access_of_atomic(call, rule), has_found_condition(call));
   if (rule.kind == Kind::get || rule.fetches) return end_fetch(call, rule);
   if (rule.kind == Kind::lock) return end_lock(call);
   const bool is_pointer = call.op == "ptr" || call.op == "team_ptr";
@@ -226,7 +254,9 @@ std::string open_checker(const TraceJob& job) {
   checker.collectives.clear();
   checker.set_words = {};
   checker.fetches.clear();
-  checker.last_calls.clear();
+  checker.contexts.clear();
+  checker.n_contexts = 1;
+  checker.context = 0;
   forget_buffers();
   forget_sites();
   forget_users(job.thread_level);

@@ -102,6 +102,7 @@ int pe_of_call(Team team_of_pe, Context context, Pe number, Root root) {
          .dest_counts = {counts(dest_nelems), counts(dest_displs)},                             \
          .source_counts = {counts(source_nelems), counts(source_displs)},                       \
          .value = word(first_of(value, signal)),                                                \
+         .condition = word(cond),                                                               \
          .signal_op = static_cast<int>(word(sig_op)),                                           \
          .context = word(first_of(ctx, SHMEM_CTX_DEFAULT)),                                     \
          .options = static_cast<long>(word(options)),                                           \

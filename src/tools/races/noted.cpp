@@ -118,7 +118,7 @@ std::optional<Access> race_with(const Noted& noted, const Piece& piece, const Ac
   const std::uint8_t loaded = noted.loaded.load(std::memory_order_relaxed) & piece.bytes;
   Access found{};
   found.call_number = noted.call_number.load(std::memory_order_relaxed);
-  found.strand = noted.strand.load(std::memory_order_relaxed);
+  found.row = noted.strand.load(std::memory_order_relaxed);
   found.pe = access.pe;
   found.writes = stored != 0;
   found.is_program = 1;

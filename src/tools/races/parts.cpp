@@ -52,6 +52,8 @@ void use_calls(const Board& board, const Worker& of, Order order, std::uint32_t 
   use(board.place_of(of) * kOrders + static_cast<std::size_t>(order), call_number);
 }
 
+unsigned strands_of(const PeBoard& part) { return std::min(part.n_rows, kMaxStrands); }
+
 bool use_collective(const Board& board, int pe, const Moment& moment, const UseNumber& use) {
   for (const Entry& entry : board.of(pe).entries) {
     if (entry.team != moment.team || entry.number != moment.number) continue;
@@ -65,11 +67,11 @@ bool use_collective(const Board& board, int pe, const Moment& moment, const UseN
 
 void use_all(const Board& board, int pe, const UseNumber& use) {
   const PeBoard& part = board.of(pe);
-  for (unsigned strand = 0; strand < part.n_strands; ++strand) {
+  for (unsigned strand = 0; strand < strands_of(part); ++strand)
     use_version(board, {pe, strand}, part.versions[strand], use);
+  for (unsigned row = 0; row < part.n_rows; ++row)
     for (unsigned order = 0; order < kOrders; ++order)
-      use_calls(board, {pe, strand}, static_cast<Order>(order), part.call_number, use);
-  }
+      use_calls(board, {pe, row}, static_cast<Order>(order), part.call_number, use);
 }
 
 }  // namespace
@@ -141,7 +143,7 @@ void read_clock_of_part(const Board& board, int pe, const Moment& moment, const 
 }
 
 std::size_t count_numbers(const Board& board, int pe) {
-  return board.place_of({0, board.of(pe).n_strands}) * kOrders;
+  return board.place_of({0, board.of(pe).n_rows}) * kOrders;
 }
 
 bool add_pair(Head& head, std::uint64_t pair) {

@@ -80,7 +80,7 @@ std::string_view hint(const Race& race) {
   if (is_atomic(race.here) && is_atomic(race.before))
     return "nothing orders the two, which are atomics of different types; use one type, or a "
            "barrier between them";
-  if (race.before.pe == race.here.pe && race.before.strand != race.here.strand)
+  if (race.before.pe == race.here.pe && race.before.who() != race.here.who())
     return "nothing orders the two, which are of different threads, sections or tasks";
   if (race.before.pe == race.here.pe)
     return "the first call is not complete before shmem_quiet, which belongs between them";

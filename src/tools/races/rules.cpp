@@ -16,6 +16,7 @@ Rule make_rule(const Call& call) {
   rule.is_nonblocking = op.ends_with("_nbi");
   rule.is_plain = op == "p";
   rule.fetches = has("fetch") || has("swap") || op == "finc" || op == "fadd";
+  rule.compares = !rule.is_nonblocking && (has("compare_swap") || op == "cswap");
   // A context that ends completes what was given to it.
   rule.completes = has("quiet") || op.starts_with("barrier") ||
                    rule.kind == tracing::Kind::allocation || op == "ctx_destroy" ||

@@ -16,6 +16,7 @@ struct Rule {
   tracing::Kind kind = tracing::Kind::other;
   bool is_nonblocking = false;
   bool fetches = false;    // an atomic whose result the caller gets
+  bool compares = false;   // a compare-and-swap whose result tells whether it has stored
   bool is_plain = false;   // p, which is no atomic
   bool completes = false;  // as quiet
   bool orders = false;     // as fence

@@ -61,9 +61,12 @@ bool replaces(const Access& now, const Access& old, const Clock& known) {
   if (old.writes && !now.writes) return false;
   if (repeats(now, old)) return false;
   const bool has_manner_of_old = old.manner == now.manner || (is_atomic(old) && is_atomic(now));
-  if (old.who() == now.who() && old.how() == now.how() && has_manner_of_old &&
+  if (old.pe == now.pe && old.row == now.row && old.how() == now.how() && has_manner_of_old &&
       old.type == now.type && old.domain == now.domain && old.is_program >= now.is_program)
     return true;
+  // A PE that sees the new one then knows of the old one what a fence of its context has ordered.
+  if (old.who() == now.who() && old.row != now.row && old.how() == Order::signaled)
+    return old.call_number <= known.beside(old, Order::signaled);
   return known.orders(old, now);
 }
 
@@ -117,7 +120,7 @@ void keep(Cell& cell, Access access, const Clock& known) {
 // Marks the cell: the ledger thread has to look at this access first. It need not look at accesses
 // of its own, except those of calls under way.
 void mark(const Shadow& shadow, std::size_t cell, const Access& access) {
-  const bool is_of_thread = access.pe == shadow.pe && access.strand == 0;
+  const bool is_of_thread = access.who() == Worker{shadow.pe, 0};
   if (!may_meet_ledger(shadow, access) && !(is_of_thread && access.how() == Order::pending)) return;
   const int bits = access.writes ? kStoresMustLook | kLoadsMustLook : kStoresMustLook;
   std::uint8_t& unsettled = shadow.unsettled[cell];
@@ -266,7 +269,10 @@ bool see_writes(const Shadow& shadow, std::size_t offset, std::size_t bytes, con
       } else {
         see(write);
         // It has arrived, whatever else its PE has under way.
-        if (write.how() == Order::put) write.order = static_cast<std::uint8_t>(Order::program);
+        if (write.how() == Order::put) {
+          write.order = static_cast<std::uint8_t>(Order::program);
+          write.row %= kMaxStrands;
+        }
         if (!is_own && is_manner(write, Manner::atomic))
           write.manner = static_cast<std::uint8_t>(Manner::repeat);
       }

@@ -22,34 +22,41 @@ inline bool is_atomic(const Access& access) {
   return manner == Manner::atomic || manner == Manner::repeat;
 }
 
+// A strand has the row of its default context.
+inline std::size_t place_in_clock(std::size_t n_pes, int pe, unsigned row, Order order) {
+  return (row * n_pes + static_cast<std::size_t>(pe)) * kOrders + static_cast<std::size_t>(order);
+}
 inline std::size_t place_in_clock(std::size_t n_pes, const Worker& worker, Order order) {
-  return (worker.strand * n_pes + static_cast<std::size_t>(worker.pe)) * kOrders +
-         static_cast<std::size_t>(order);
+  return place_in_clock(n_pes, worker.pe, worker.strand, order);
 }
 
-// A strand's vector clock: for each order of each strand, the number of the last call that it knows
-// to be done. For its own calls, `put` and `signaled` say what a fence has ordered, `pending` what
-// a quiet has completed, and `program` what others are known to have seen. A strand beyond the end
-// of the numbers has done nothing that is known.
+// A strand's vector clock: for each order of each row, the number of the last call that it knows to
+// be done. In its own rows, `put` and `signaled` say what a fence has ordered, `pending` what a
+// quiet has completed, and `program` what others are known to have seen. A row beyond the end of
+// the numbers has nothing that is known to be done.
 class Clock {
  public:
   Clock(std::span<const std::uint32_t> numbers, int n_pes)
       : numbers_(numbers), n_pes_(static_cast<std::size_t>(n_pes)) {}
 
   std::uint32_t of(const Worker& worker, Order order) const {
-    const std::size_t place = place_in_clock(n_pes_, worker, order);
-    return place < numbers_.size() ? numbers_[place] : 0;
+    return at(place_in_clock(n_pes_, worker, order));
+  }
+  // The number in the row of the access.
+  std::uint32_t beside(const Access& access, Order order) const {
+    return at(place_in_clock(n_pes_, access.pe, access.row, order));
   }
   bool knows(const Worker& me, const Access& access) const {
     const Order order = access.how();
     const Worker who = access.who();
     const bool brings = order == Order::pending && access.writes;
     if (who != me)
-      return access.call_number <= of(who, order) ||
+      return access.call_number <= beside(access, order) ||
              (who.pe == me.pe && order == Order::pending && !brings &&
-              access.call_number <= of(who, Order::signaled));
-    if (order == Order::program || access.call_number <= of(me, Order::pending)) return true;
-    return !brings && access.call_number <= of(me, Order::program);
+              access.call_number <= beside(access, Order::signaled));
+    if (order == Order::program || access.call_number <= beside(access, Order::pending))
+      return true;
+    return !brings && access.call_number <= beside(access, Order::program);
   }
   // True if `now` is known to come after `before`. A fence orders puts and atomics of a strand. A
   // line of code that writes the same bytes again and again does not race with itself.
@@ -58,11 +65,15 @@ class Clock {
     if (knows(me, before)) return true;
     if (before.who() != me || (!now.writes && !is_atomic(now))) return false;
     if (before.how() == Order::pending)
-      return is_atomic(before) && before.call_number <= of(me, Order::put);
-    return before.site == now.site || before.call_number <= of(me, before.how());
+      return is_atomic(before) && before.call_number <= beside(before, Order::put);
+    return before.site == now.site || before.call_number <= beside(before, before.how());
   }
 
  private:
+  std::uint32_t at(std::size_t place) const {
+    return place < numbers_.size() ? numbers_[place] : 0;
+  }
+
   std::span<const std::uint32_t> numbers_;
   std::size_t n_pes_;
 };
@@ -70,7 +81,7 @@ class Clock {
 // True if the access may race with one in the ledger of the PE that has the memory. The ledger
 // thread's own calls do not, nor do that PE's own loads and stores, which ThreadSanitizer checks.
 inline bool may_meet_ledger(const Shadow& shadow, const Access& access) {
-  const bool is_own = access.pe == shadow.pe && (access.is_program || access.strand == 0);
+  const bool is_own = access.pe == shadow.pe && (access.is_program || access.who().strand == 0);
   return !is_own && static_cast<Manner>(access.manner) != Manner::sync;
 }
 // Returns an access in the ledger that races with this one.

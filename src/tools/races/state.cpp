@@ -94,19 +94,32 @@ void take_call_number() {
 }
 
 namespace {
+
+std::size_t n_pes() { return static_cast<std::size_t>(checker.job.n_pes); }
 std::size_t place_of(const Worker& worker, Order order) {
-  return place_in_clock(static_cast<std::size_t>(checker.job.n_pes), worker, order);
+  return place_in_clock(n_pes(), worker, order);
 }
+std::size_t numbers_of_row() { return n_pes() * kOrders; }
+
+// Returns where this strand's own numbers begin in the row of this place, if the place is one of
+// them; else nullopt.
+std::optional<std::size_t> own_numbers(std::size_t place) {
+  std::size_t own = place_of(me(), Order::program);
+  if (const std::size_t of_context = kMaxStrands * numbers_of_row(); place >= of_context)
+    own += place / of_context * of_context;
+  return place - own < kOrders ? std::optional(own) : std::nullopt;
+}
+
 }  // namespace
 
 void raise(std::size_t place, std::uint32_t call_number) {
   Strand& mine = self();
   if (call_number == 0 || (place < mine.numbers.size() && mine.numbers[place] >= call_number))
     return;
-  const std::size_t of_strand = static_cast<std::size_t>(checker.job.n_pes) * kOrders;
-  if (place >= mine.numbers.size()) mine.numbers.resize((place / of_strand + 1) * of_strand);
+  const std::size_t of_row = numbers_of_row();
+  if (place >= mine.numbers.size()) mine.numbers.resize((place / of_row + 1) * of_row);
   mine.numbers[place] = call_number;
-  if (place - place_of(me(), Order::program) >= kOrders) ++mine.n_learned;
+  if (!own_numbers(place)) ++mine.n_learned;
   renew_epoch(mine);
   mine.is_published = false;
 }
@@ -120,28 +133,57 @@ void publish() {
   std::copy(mine.numbers.begin(), mine.numbers.end(), clock.begin());
   board.versions[current_strand] = mine.version;
   if (current_strand == 0) board.first_calls[mine.version % PeBoard::kVersions] = mine.call_number;
-  const std::size_t of_strand = static_cast<std::size_t>(checker.job.n_pes) * kOrders;
-  const auto known = static_cast<std::uint32_t>(mine.numbers.size() / of_strand);
-  board.n_strands = std::max({board.n_strands, known, current_strand + 1});
+  const auto known = static_cast<std::uint32_t>(mine.numbers.size() / numbers_of_row());
+  board.n_rows = std::max({board.n_rows, known, current_strand + 1});
   mine.is_published = true;
 }
 
-void complete(Order last, std::uint32_t last_call) {
+void complete_context(unsigned context, Order last, std::uint32_t last_call) {
   for (unsigned strand = 0; strand < checker.n_strands; ++strand) {
     const Worker worker{checker.job.pe, strand};
     const std::uint32_t known =
         strand == current_strand ? last_call : my_clock().of(worker, Order::program);
     for (unsigned order = 1; order <= static_cast<unsigned>(last); ++order)
-      raise(place_of(worker, static_cast<Order>(order)), std::min(known, last_call));
+      raise(place_in_clock(n_pes(), worker.pe, context * kMaxStrands + strand,
+                           static_cast<Order>(order)),
+            std::min(known, last_call));
   }
 }
 
+void complete(Order last, std::uint32_t last_call) {
+  for (unsigned context = 0; context < checker.n_contexts; ++context)
+    complete_context(context, last, last_call);
+}
+
+// A context keeps what it first gets here, even if that is 0, since its work is in that row. A
+// published clock may be of before the row's first access, so this tells of the row.
+unsigned number_of_context(std::uint64_t handle) {
+  const unsigned contexts = checker.boards.of_node().contexts();
+  if (handle == reinterpret_cast<std::uintptr_t>(SHMEM_CTX_DEFAULT) || contexts == 1) return 0;
+  const auto [place, is_new] = checker.contexts.try_emplace(handle);
+  Context& context = place->second;
+  if (is_new) pshmem_ctx_get_team(reinterpret_cast<shmem_ctx_t>(handle), &context.team);
+  for (unsigned number = 1; is_new && number < contexts && context.number == 0; ++number) {
+    const auto has_it = [number](const auto& one) { return one.second.number == number; };
+    if (std::ranges::none_of(checker.contexts, has_it)) context.number = number;
+  }
+  checker.n_contexts = std::max(checker.n_contexts, context.number + 1);
+  PeBoard& board = checker.boards.mine();
+  const std::uint32_t n_rows = context.number * kMaxStrands + current_strand + 1;
+  if (board.n_rows >= n_rows) return context.number;
+  const Held held(board.mutex);
+  board.n_rows = n_rows;
+  return context.number;
+}
+
 void learn_number(std::size_t place, std::uint32_t number) {
-  const std::size_t own = place_of(me(), Order::program);
-  if (place - own >= kOrders)
+  const std::optional<std::size_t> own = own_numbers(place);
+  if (!own)
     raise(place, number);
-  else if (place == place_of(me(), Order::put) || place == place_of(me(), Order::signaled))
-    raise(own, number);
+  else if (const std::size_t order = place - *own;
+           order == static_cast<std::size_t>(Order::put) ||
+           order == static_cast<std::size_t>(Order::signaled))
+    raise(*own, number);
 }
 
 void learn(std::span<const int> pes, const Moment& moment) {
@@ -154,21 +196,18 @@ void learn_from_all() {
     if (pe != checker.job.pe) others.push_back(pe);
   learn(others, {});
   // Of this PE, only other strands.
-  const std::size_t own = place_of(me(), Order::program);
-  checker.boards.read_clocks({&checker.job.pe, 1}, {},
-                             [own](std::size_t place, std::uint32_t number) {
-                               if (place - own >= kOrders) raise(place, number);
-                             });
+  checker.boards.read_clocks({&checker.job.pe, 1}, {}, [](std::size_t place, std::uint32_t number) {
+    if (!own_numbers(place)) raise(place, number);
+  });
 }
 
 namespace {
 
 // True if this PE's clock already covers the write, and with it all that the writer knew then.
 bool knows(const Access& write) {
-  const auto is_done = [&](Order order) {
-    return my_clock().of(write.who(), order) >= write.call_number;
-  };
-  return is_done(Order::program) && (write.how() != Order::signaled || is_done(Order::signaled));
+  return my_clock().of(write.who(), Order::program) >= write.call_number &&
+         (write.how() != Order::signaled ||
+          my_clock().beside(write, Order::signaled) >= write.call_number);
 }
 
 // Learns what the writer knew, and what it had done by then.
@@ -176,10 +215,10 @@ void learn_from(const Access& write) {
   if (knows(write)) return;
   const int writer = write.pe;
   learn({&writer, 1},
-        {.when = Moment::When::version, .number = write.version, .strand = write.strand});
+        {.when = Moment::When::version, .number = write.version, .strand = write.who().strand});
   raise(place_of(write.who(), Order::program), write.call_number);
   if (write.how() == Order::signaled)
-    raise(place_of(write.who(), Order::signaled), write.call_number);
+    raise(place_in_clock(n_pes(), write.pe, write.row, Order::signaled), write.call_number);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #ifndef MESHMEM_TOOLS_RACES_STATE_HPP_
 #define MESHMEM_TOOLS_RACES_STATE_HPP_
 
+#include <pshmem.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -25,6 +27,14 @@ namespace meshmem::races {
 struct Fetch {
   int pe;
   Range range;
+  std::uint64_t context;
+};
+
+// A context of the program. number: see kMaxContexts.
+struct Context {
+  std::uint32_t last_call = 0;  // the last with work for it
+  unsigned number = 0;
+  shmem_team_t team = SHMEM_TEAM_INVALID;
 };
 
 // A word of a PE that a strand has set to a value, and what the strand had learned by then.
@@ -67,9 +77,11 @@ struct Checker {
   std::atomic<std::uint32_t> last_call = 0;
   std::uint32_t last_epoch = 0;
   std::map<std::uint64_t, std::uint32_t> collectives;  // of each team: how many there were
-  std::map<std::uint64_t, std::uint32_t> last_calls;   // of each context: the last with work for it
-  std::array<SetWord, 256> set_words{};                // the last ones, each at its hash
-  std::vector<Fetch> fetches;                          // under way, until quiet
+  std::map<std::uint64_t, Context> contexts;           // by handle
+  unsigned n_contexts = 1;                             // how many numbers have ever been used
+  unsigned context = 0;                  // the number of the one of the call under way
+  std::array<SetWord, 256> set_words{};  // the last ones, each at its hash
+  std::vector<Fetch> fetches;            // under way, until quiet
 
   Clock clock_of(const Strand& strand) const { return Clock(strand.numbers, job.n_pes); }
 };
@@ -121,9 +133,12 @@ std::string name_of(const Range& range);  // "heap+0x40", or "table + 0xc" of a 
 void take_call_number();
 void renew_epoch(Strand& strand);
 void publish();  // the version that others may take over from now on
-// The strand learns that calls of this PE are done: those up to last_call that it knows of, in all
-// orders up to `last`.
+// The strand learns that work of this PE for a context is done: calls up to last_call that it knows
+// of, in all orders up to `last`. The other function is for all contexts.
+void complete_context(unsigned context, Order last, std::uint32_t last_call);
 void complete(Order last, std::uint32_t last_call);
+// Returns the context's number. A new context gets one if one is left, and keeps it.
+unsigned number_of_context(std::uint64_t handle);
 
 // Sets the number at this place of the strand's clock, if it is larger than the one there.
 void raise(std::size_t place, std::uint32_t call_number);

@@ -25,7 +25,8 @@ namespace {
 // Lives for ever: a destructor of the program may finalize.
 auto& objects = *new std::vector<std::vector<std::uint32_t>>;
 
-// A power of two. Clocks are long in jobs of many PEs, and stay within 16 MiB.
+// A power of two. Clocks are long in jobs of many PEs, and stay within 16 MiB if only the default
+// context has work.
 std::size_t count_objects() {
   constexpr std::size_t kMost = 4096, kBytes = std::size_t{16} << 20;
   const std::size_t clock = checker.boards.of_node().strands() *
@@ -162,7 +163,7 @@ void end_strand(const void* object) {
 void forget_strands() {
   objects.assign(count_objects(), {});
   const std::size_t numbers =
-      checker.boards.of_node().strands() * static_cast<std::size_t>(checker.job.n_pes) * kOrders;
+      checker.boards.of_node().rows() * static_cast<std::size_t>(checker.job.n_pes) * kOrders;
   for (Strand& strand : checker.strands) {
     strand.numbers.clear();
     strand.numbers.reserve(numbers);

@@ -98,13 +98,14 @@ void begin_use(const Call& call) {
   if (!context) return;
   if (context->is_destroyed) fail(call, "the context has been destroyed");
   if (!enter(*context)) fail(call, context->mistake);
+  // Before the call, since another thread may get the handle for a new context when it ends.
+  context->is_destroyed = call.op == "ctx_destroy";
 }
 
 void end_use(const Call& call) {
   leave(library);
   if (Used* const context = find_context(call)) {
     leave(*context);
-    context->is_destroyed = call.op == "ctx_destroy";
   } else if (makes_context(call) && call.result == 0) {
     const auto made = *reinterpret_cast<const shmem_ctx_t*>(call.context);
     contexts[reinterpret_cast<std::uint64_t>(made)] = make_context(call.options);

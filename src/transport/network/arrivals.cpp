@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/status/far_pes.hpp"
 
 namespace meshmem::network {
 namespace {
@@ -199,9 +200,12 @@ void Arrivals::answer_get(Flow& from, const Record& record) {
 void Arrivals::answer_question(Flow& from, const Record& record, const std::byte* data) {
   std::array<std::byte, kMostOfAnswer> answer{};
   const AnswerQuestion answer_with = state_.answer_with.load(std::memory_order_acquire);
-  if (!answer_with || record.second > answer.size() ||
-      !answer_with(data, record.bytes, answer.data(), record.second))
-    refuse(from, record);
+  if (record.second > answer.size()) refuse(from, record);
+  const bool is_answered =
+      record.index == static_cast<std::uint32_t>(Asker::wait)
+          ? answer_for_waits(data, record.bytes, answer.data(), record.second)
+          : answer_with && answer_with(data, record.bytes, answer.data(), record.second);
+  if (!is_answered) refuse(from, record);
   from.add_answer(record.first, answer.data(), record.second);
 }
 

@@ -34,7 +34,8 @@ inline constexpr std::size_t kDeviceChunkBytes = 256 * 1024;
 //   reply       first (the number of the request), bytes; data
 //   message     index (slot), offset (step), first (sequence), second (all bytes), bytes; data
 //   credit      index (slot), first (cost of the messages that have been received)
-//   question    first (the number of the request), second (bytes of the answer), bytes; data
+//   question    index (Asker), first (the number of the request), second (bytes of the answer),
+//               bytes; data
 //   hello       first (the second half of the token)
 //   bye         first (which opening of the transport it ends, counted from 1)
 // With follows_fence, PEs see a record's effect after those of all earlier records.

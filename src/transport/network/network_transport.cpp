@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/waiting/schedule_fuzzing.hpp"
 #include "transport/network/arrivals.hpp"
+#include "transport/network/far_pes.hpp"
 #include "transport/network/state.hpp"
 
 namespace meshmem {
@@ -46,7 +47,10 @@ std::uint64_t cost_of(std::size_t bytes) { return bytes + kMessageCost; }
 NetworkTransport::NetworkTransport()
     : state_(std::make_unique<NetworkState>()),
       arrivals_(std::make_unique<network::Arrivals>(*state_)) {}
-NetworkTransport::~NetworkTransport() { abandon(); }
+NetworkTransport::~NetworkTransport() {
+  abandon();
+  if (far_pes == state_->far_pes.get()) far_pes = nullptr;
+}
 
 WireListener* NetworkTransport::listener() { return arrivals_.get(); }
 void NetworkTransport::use_wire(std::unique_ptr<Wire> wire) {
@@ -68,6 +72,8 @@ void NetworkTransport::open(NetworkPlan plan) {
   state_->wire->accept_connections(known.key);
   state_->segments.map_device(known.device_place);
   state_->held.use(known.device);
+  state_->far_pes = std::make_unique<network::FarPesByMessages>(*state_);
+  far_pes = state_->far_pes.get();
   debug("other machines are reached by {}", state_->wire->description());
   reopen();
 }
@@ -233,7 +239,9 @@ void NetworkTransport::send(int pe, const MessageKey& key, const void* data, std
   Allowance& allowance = flow.allowance(key.slot);
   state.wait(
       lock, [&] { return allowance.sent - allowance.confirmed <= kMostAhead; },
-      [&] { return fmt::format("{} to receive its messages", state.plan.name_of(pe)); });
+      [&] {
+        return Awaited(fmt::format("{} to receive its messages", state.plan.name_of(pe)), {pe});
+      });
   allowance.sent += cost_of(bytes);
   const Record record{.kind = RecordKind::message,
                       .index = static_cast<std::uint32_t>(key.slot),
@@ -256,7 +264,7 @@ void NetworkTransport::receive(int pe, const MessageKey& key, const MessageDest&
         progress();
         return false;
       },
-      what);
+      [&] { return Awaited(what(), {pe}); });
   note_received(pe, key.slot, dest.bytes);
 }
 

@@ -113,15 +113,18 @@ Record NetworkState::record_for(RecordKind kind, const RemotePlace& place,
           .bytes = bytes};
 }
 
+bool NetworkState::has_room(Flow& flow) const {
+  if (flow.n_leaving() >= kMostLeaving) return false;
+  if (!flow.may_be_held() || flow.n_unacknowledged() < kMostHeld) [[likely]]
+    return true;
+  flow.ask();
+  return false;
+}
+
 void NetworkState::wait_for_room(Lock& lock, Flow& flow) {
-  const auto has_room = [&] {
-    if (flow.n_leaving() >= kMostLeaving) return false;
-    if (!flow.may_be_held() || flow.n_unacknowledged() < kMostHeld) [[likely]]
-      return true;
-    flow.ask();
-    return false;
-  };
-  wait(lock, has_room, [&] { return plan.name_of(flow.pe()) + " to take in its messages"; });
+  wait(
+      lock, [&] { return has_room(flow); },
+      [&] { return plan.name_of(flow.pe()) + " to take in its messages"; });
 }
 
 void NetworkState::wait_for(Lock& lock, const Flow& flow, const std::atomic<std::size_t>& missing) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/hooks/trace_job.hpp"
+#include "base/status/far_pes.hpp"
 #include "base/waiting/wait.hpp"
 #include "transport/network/flow.hpp"
 #include "transport/network/held.hpp"
@@ -24,6 +25,9 @@
 namespace meshmem {
 
 using Lock = std::unique_lock<std::mutex>;
+
+// Tells by whom a question is: by a library that watches the job, or by a PE that waits.
+enum class Asker : std::uint32_t { watcher, wait };
 
 // When a poll that finds no message acknowledges earlier ones: at once, or with a kernel's answer
 // if one is expected. A kernel usually answers a signal within microseconds, and its answer
@@ -61,6 +65,7 @@ struct NetworkState {
   std::atomic<Time> polled_at{};
   std::atomic<std::uint64_t> refused{0};             // parcels that are not of this job, dropped
   std::atomic<AnswerQuestion> answer_with{nullptr};  // answers other nodes' questions (records)
+  std::unique_ptr<FarPes> far_pes;                   // asks for what they wait
   network::ProgressThread thread{};
 
   // The flow to PE `pe`. The first call makes it.
@@ -85,6 +90,7 @@ struct NetworkState {
   // Sends a fetching atomic; the value before goes to *before. `missing` as for request().
   void fetch(Lock& lock, network::Flow& flow, network::Record record, std::uint64_t* before,
              std::atomic<std::size_t>* missing);
+  bool has_room(network::Flow& flow) const;
   // Back-pressure: a sender that is faster than the network, or than the receiver's device, waits
   // here.
   void wait_for_room(Lock& lock, network::Flow& flow);

@@ -39,7 +39,9 @@ ORDERS = {
     "src/proxy/ring_reader.hpp": 3,
     # They publish a pointer or a state in the same way as a protocol here (own_pe, the team's).
     "src/base/hooks/own_work.hpp": 1,
-    "src/base/status/own_status.cpp": 14,
+    "src/base/status/deadlock.cpp": 8,
+    "src/base/status/far_waits.hpp": 1,
+    "src/base/status/own_status.cpp": 11,
     "src/base/status/status_board.cpp": 3,
     "src/base/waiting/schedule_fuzzing.cpp": 3,
     "src/core/devices.cpp": 2,

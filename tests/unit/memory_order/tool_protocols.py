@@ -88,7 +88,8 @@ OWN = "src/base/status/own_status.cpp"
 
 NOTE = (BOARD, "void SharedPeSet::store(", "words_[i].store(words[i], std::memory_order_release)")
 FIND = (BOARD, "std::vector<int> SharedPeSet::load() const", "load(std::memory_order_acquire)")
-LOOK = (OWN, "OnlyWait only_wait_of(", "row.version.load(std::memory_order_acquire)")
+LOOK = ("src/base/status/deadlock.cpp", "OnlyWait row_of_only_wait(",
+        "row.version.load(std::memory_order_acquire)")
 
 
 @protocol("a PE that finds for whom another waits finds that its wait before has ended",
@@ -123,8 +124,7 @@ def awaited_pes_of_row(o):
 @protocol("a thread that finds this PE's row of the board finds the board",
           {"publish": (OWN, "void use(const StatusBoard& found, int pe) {",
                        "own_pe.store(&own, std::memory_order_release)"),
-           "find": (OWN, "std::string text_of_deadlock() {",
-                    "own_pe.load(std::memory_order_acquire)")})
+           "find": (OWN, "PeStatus* own_place() {", "own_pe.load(std::memory_order_acquire)")})
 def own_board(o):
     def opens():
         yield write("board", 1)
