@@ -2,14 +2,9 @@
 //
 // Set-up, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2).
 // Invariant: queries never communicate.
-#include <time.h>
-
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
-#include <thread>
 
 #include "api/entry.hpp"
 #include "base/error.hpp"
@@ -43,25 +38,6 @@ std::byte* find_host_copy(const void* address, int pe) {
 }
 
 constexpr int kGrantedThreadLevel = SHMEM_THREAD_MULTIPLE;
-
-// A thread that is blocked in a read or a write holds its stream's lock, and fflush waits for the
-// lock. Only writers hold that of stdout, so wait for it. Wait at most a second for other streams.
-void flush_streams() {
-  constexpr int kMostNaps = 1000;
-  constexpr timespec kNap{0, 1'000'000};
-  std::fflush(stdout);
-  static std::atomic<bool> is_over{false};
-  try {
-    std::thread([] {
-      std::fflush(nullptr);
-      is_over = true;
-    }).detach();
-  } catch (const std::system_error&) {  // no thread can be started
-    std::fflush(nullptr);
-    return;
-  }
-  for (int i = 0; i < kMostNaps && !is_over; ++i) nanosleep(&kNap, nullptr);
-}
 
 int my_pe(const char* routine) {
   require_active(routine);

@@ -43,14 +43,8 @@ std::optional<std::string> prepare(unsigned flags, int rank, int nranks,
 }
 
 int start_in_place(const char* routine, int rank, int nranks) {
-  if (const auto error = start_or_say_why(routine, SHMEM_THREAD_MULTIPLE))
-    return refuse(routine, *error);
-  const Job& job = joined_job();
-  if (rank == job.pe && nranks == job.n_pes) return 0;
-  return refuse(routine,
-                fmt::format("the program starts as rank {} of {}, but this is PE {} of {}: its "
-                            "launcher, or an earlier start, has said so",
-                            rank, nranks, job.pe, job.n_pes));
+  const auto error = start_or_say_why(routine, SHMEM_THREAD_MULTIPLE, Place{rank, nranks});
+  return error ? refuse(routine, *error) : 0;
 }
 
 // Returns the first rank's id. nullopt on all ranks if it cannot be made; the first rank says why.

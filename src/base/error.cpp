@@ -16,6 +16,8 @@
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <system_error>
+#include <thread>
 
 #include "base/code_place.hpp"
 
@@ -120,6 +122,25 @@ void print_line_with_place(std::string_view message) {
   flush_standard_output();
   alarm(0);
   say_the_unsaid();
+}
+
+// A thread that is blocked in a read or a write holds its stream's lock, and fflush waits for the
+// lock. Only writers hold that of stdout, so wait for it.
+void flush_streams() {
+  constexpr int kMostNaps = 1000;
+  constexpr timespec kNap{0, 1'000'000};
+  std::fflush(stdout);
+  static std::atomic<bool> is_over{false};
+  try {
+    std::thread([] {
+      std::fflush(nullptr);
+      is_over = true;
+    }).detach();
+  } catch (const std::system_error&) {  // no thread can be started
+    std::fflush(nullptr);
+    return;
+  }
+  for (int i = 0; i < kMostNaps && !is_over; ++i) nanosleep(&kNap, nullptr);
 }
 
 void wait_for_others_to_report() {

@@ -43,6 +43,10 @@ void print_text(std::string_view text);
 // Sets where messages go: standard error, or a copy of that descriptor while it is captured.
 void send_messages_to(int fd);
 
+// Flushes the program's streams, before its process ends. Waits at most a second for those other
+// than stdout.
+void flush_streams();
+
 // Ends the job with status 1. The caller has printed why.
 [[noreturn, gnu::cold]] void end_job_on_error();
 // Prints the message and the place in the program, and ends the job with status 1.

@@ -74,6 +74,7 @@ Get checked_get(const Team& team, std::size_t elem_bytes, void* dest, const Bloc
   if (offer.nelems != blocks.nelems[i])
     fatal("{}: PE {} of the team sends {} elements, but dest_nelems[{}] is {}", routine, pe,
           offer.nelems, pe, blocks.nelems[i]);
+  if (offer.nelems == 0) return {};  // its displacements may be any numbers
   const Get get{static_cast<std::byte*>(dest) + bytes_of(routine, blocks.displs[i], elem_bytes),
                 static_cast<const std::byte*>(source) + bytes_of(routine, offer.displ, elem_bytes),
                 bytes_of(routine, offer.nelems, elem_bytes)};

@@ -102,7 +102,7 @@ std::array<std::uint64_t, kSharedNames.size()> shared_values_of(const Environmen
 void end_by_different_pe(bool is_me, const std::string& difference) {
   if (is_me) print_line(difference + "; give all PEs the same");
   if (is_me) abort_job(1, "error");
-  pause();  // the one that differs ends the job
+  for (;;) pause();  // the one that differs ends the job
 }
 
 }  // namespace

@@ -105,13 +105,15 @@ void Devices::open() {
   heap.copies = by_world_pe(slab.copies);
   heap.route_of = routes_.data();
   const Segment& host_heap = job_->heap();
+  // With 0 bytes no address is in a host heap.
+  const bool kernels_reach_host = kDevicesAreProcessors || have_pinned_host_heaps();
   const KernelReach reach{.me = job_->me(),
                           .routes = routes_,
                           .data = heap.copies,
                           .sync = by_world_pe(memory_.sync().copies),
                           .heaps = host_heaps_for_kernels(),
                           .heap = reinterpret_cast<const void*>(host_heap.base),
-                          .heap_bytes = host_heap.bytes};
+                          .heap_bytes = kernels_reach_host ? host_heap.bytes : 0};
   state_.open(memory_, reach, environment_->device_first_epoch);
   device_segments().add(std::move(heap));
 }

@@ -147,7 +147,7 @@ void Runtime::abandon() {
 // PE that ends first prints it at once. On another node the PE that ends first prints it if it
 // still lives seconds later.
 void Runtime::end_unfinished() {
-  std::fflush(nullptr);  // the program's output, which exit() would write after this
+  flush_streams();  // the program's output, which exit() would write after this
   const bool is_first = !job_.memory().arena().header().reports_unfinished_exit.exchange(true);
   if (!is_first || !job_.nodes().is_near(0)) wait_for_others_to_report();
   if (is_first)

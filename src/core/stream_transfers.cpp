@@ -26,6 +26,7 @@ StreamEnd end_in_host_heap(std::byte* on_host, const void* address, int pe) {
   const device::KernelSegment& heap = runtime().device_state().state().host_heap;
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   if (!heap.holds(number)) return {on_host, false};
+  if constexpr (kDevicesAreProcessors) return {on_host, true};
   const bool near = pe < device::kNearPes;  // others are in a table that only kernels read
   return near ? StreamEnd{heap.near_copy[pe] + (number - heap.base), true}
               : StreamEnd{on_host, false};

@@ -160,17 +160,15 @@ struct VariableSet {
     }
     return true;
   }
-  // Returns the index of a variable that meets its condition, or SIZE_MAX. Each search begins
-  // behind the variable that the thread's last search has found, so that no variable is passed over
-  // for ever.
+  // Returns the index of a variable that meets its condition, or SIZE_MAX. Each search begins at a
+  // random variable, so that none is passed over for ever, whichever sets the thread searches.
   std::size_t find_met() const {
-    static thread_local std::size_t start = 0;
+    static thread_local std::uint64_t random = 0;
+    random = random * 6364136223846793005u + 1442695040888963407u;
     look();
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t index = (start + i) % count;
-      if (!is_met(index)) continue;
-      start = index + 1;
-      return index;
+      const std::size_t index = (static_cast<std::size_t>(random >> 33) + i) % count;
+      if (is_met(index)) return index;
     }
     return SIZE_MAX;
   }

@@ -7,6 +7,7 @@
 #ifndef MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
 #define MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -87,7 +88,6 @@ class DeviceSegments {
  private:
   const DeviceSegment* containing(const void* address) const;
   const DeviceSegment* containing(const void* address, std::size_t bytes) const;
-  void publish_bounds();
 
   std::mutex mutex_;
   std::vector<DeviceSegment> segments_;
@@ -95,15 +95,18 @@ class DeviceSegments {
 
 // A range of addresses that has all symmetric device memory, and perhaps other memory. It is empty
 // if there is no device memory, so that hot paths make one comparison, which is false for every
-// address.
+// address. A new segment widens the range, `bytes` first, and it stays as wide until all are gone.
+// So a thread that reads both meanwhile finds all earlier segments in the range.
 struct DeviceBounds {
-  std::uintptr_t begin = 0;
-  std::size_t bytes = 0;
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::size_t> bytes{0};
 };
 extern constinit DeviceBounds device_bounds;
 
 [[gnu::always_inline]] inline bool may_be_on_device(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) - device_bounds.begin < device_bounds.bytes;
+  const std::uintptr_t begin = device_bounds.begin.load(std::memory_order_acquire);
+  return reinterpret_cast<std::uintptr_t>(address) - begin <
+         device_bounds.bytes.load(std::memory_order_relaxed);
 }
 
 // Lives for ever, as the address map does.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration of the host heaps. Invariant: a heap that cannot be registered is not an error,
-// since the host's own routines reach it anyway.
+// Registration of the host heaps. Invariant: all PEs register all heaps, or none is registered. A
+// heap that cannot be registered is not an error, since the host's own routines reach it anyway.
 #include "base/error.hpp"
 #include "gpu/device_memory.hpp"
 #include "gpu/hip_error.hpp"
@@ -44,7 +44,9 @@ std::vector<std::byte*> map_host_heaps(const std::vector<std::byte*>& heaps, std
   peers.offer(peers.me).host_heaps_mapped = !mapped.empty();
   peers.meet("make the host heaps reachable for kernels");
   for (int pe = 0; pe < peers.n; ++pe) {
-    if (!peers.offer(pe).host_heaps_mapped) return {};
+    if (peers.offer(pe).host_heaps_mapped) continue;
+    for (std::byte* heap : heaps) succeeds(hipHostUnregister(heap));
+    return {};
   }
   return mapped;
 }

@@ -99,6 +99,11 @@ SaveHead head_of(const Team& team, std::uint64_t save) {
 // The folder, and the file in it whose lock keeps other teams out. Network file systems pass on
 // locks of files, but not of folders.
 struct OpenFolder {
+  OpenFolder() = default;
+  // Closing does not unlock the file if a child of fork has it open too.
+  ~OpenFolder() {
+    if (lock.is_open()) flock(lock.get(), LOCK_UN);
+  }
   UniqueFd folder, lock;
 };
 

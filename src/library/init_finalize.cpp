@@ -74,6 +74,15 @@ void serve_kernels() {
        .stop = [&collectives] { collectives.stop(); }});
 }
 
+std::optional<std::string> objection_to(const std::optional<Place>& asked) {
+  const Job& job = joined_job();
+  if (!asked || (asked->pe == job.pe && asked->n_pes == job.n_pes)) return std::nullopt;
+  return fmt::format(
+      "the program starts as rank {} of {}, but this is PE {} of {}: its launcher, or an earlier "
+      "start, has said so",
+      asked->pe, asked->n_pes, job.pe, job.n_pes);
+}
+
 // Makes an open library ready for programs. Returns nullopt, or why it cannot.
 std::optional<std::string> make_ready(const char* routine, int thread_level,
                                       const TraceMoment& begin) {
@@ -99,7 +108,8 @@ std::optional<std::string> close_again_on(const std::optional<std::string>& erro
 
 // Counts one more initialization; the first reads the environment and opens the library. Returns
 // nullopt, or why it failed. A thread that calls it meanwhile waits until the library is ready.
-std::optional<std::string> start(const char* routine, int thread_level) {
+std::optional<std::string> start(const char* routine, int thread_level,
+                                 const std::optional<Place>& asked) {
   if (is_child_of_pe())
     return "called by a child of fork, which shares its PE's memory and is no PE itself; let the "
            "child become a program of its own by exec";
@@ -110,14 +120,17 @@ std::optional<std::string> start(const char* routine, int thread_level) {
   const bool is_only_thread = has_one_thread();  // the library has not started its own yet
   if (first) serve_kernels();
   if (auto error = runtime().enter()) return error;
+  auto error = objection_to(asked);
   if (!first) {
+    if (error) runtime().leave();
     set_acts_alone(false);  // whatever this call asks for
-    return std::nullopt;
+    return error;
   }
   // nvshmem_init and rocshmem_init ask for no level, and let threads call in turn.
   if (runtime().names() != NamesOf::openshmem)
     thread_level = std::max(thread_level, SHMEM_THREAD_SERIALIZED);
-  auto error = close_again_on(make_ready(routine, thread_level, begin), routine);
+  if (!error) error = make_ready(routine, thread_level, begin);
+  error = close_again_on(error, routine);
   const bool may_wait_for_ever = runtime().environment().timeout == 0;
   set_acts_alone(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
                  kDevicesAreProcessors &&
@@ -127,9 +140,10 @@ std::optional<std::string> start(const char* routine, int thread_level) {
 
 }  // namespace
 
-std::optional<std::string> start_or_say_why(const char* routine, int thread_level) {
+std::optional<std::string> start_or_say_why(const char* routine, int thread_level,
+                                            std::optional<Place> asked) {
   try {
-    return start(routine, thread_level);
+    return start(routine, thread_level, asked);
   } catch (const std::bad_alloc&) {
     fatal_without_memory();
   } catch (const std::exception& exception) {

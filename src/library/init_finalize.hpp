@@ -12,9 +12,16 @@
 
 namespace meshmem {
 
-// Counts one more initialization. Returns nullopt, or why it failed. An exception of a library that
-// it calls becomes such a reason too. thread_level: what the program asks for (SHMEM_THREAD_*).
-std::optional<std::string> start_or_say_why(const char* routine, int thread_level);
+// The PE that the program asks to be.
+struct Place {
+  int pe, n_pes;
+};
+
+// Counts one more initialization. Returns nullopt, or why it failed: then it counts none. An
+// exception of a library that it calls becomes such a reason too. thread_level: what the program
+// asks for (SHMEM_THREAD_*). Without a place, any is right.
+std::optional<std::string> start_or_say_why(const char* routine, int thread_level,
+                                            std::optional<Place> asked = std::nullopt);
 
 // For an error that all PEs are likely to make alike: PE 0 prints it and ends the job. Another PE
 // prints it only if it still runs a second later, because then PE 0 did not have this error.

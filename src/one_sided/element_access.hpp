@@ -159,9 +159,12 @@ static void copy_blocks(E* dest, std::ptrdiff_t dest_stride, const E* source,
 template <typename E>
 static one_sided::Blocks blocks_of(const char* routine, std::ptrdiff_t dst, std::ptrdiff_t sst,
                                    std::size_t bsize, std::size_t nblocks) {
-  constexpr auto kElem = static_cast<std::ptrdiff_t>(sizeof(E));
   bytes_of(routine, bytes_of(routine, nblocks, bsize), sizeof(E));
-  return {bsize * sizeof(E), nblocks, dst * kElem, sst * kElem};
+  // Without a sign, since one block may have any stride.
+  const auto in_bytes = [](std::ptrdiff_t stride) {
+    return static_cast<std::ptrdiff_t>(static_cast<std::size_t>(stride) * sizeof(E));
+  };
+  return {bsize * sizeof(E), nblocks, in_bytes(dst), in_bytes(sst)};
 }
 
 // The bytes from the first block to the end of the last, which begin `stride` elements apart.

@@ -35,13 +35,17 @@ struct AlltoallvModel {
   }
 
   size_t me() const { return static_cast<size_t>(view.me); }
-  // dest_nelems, dest_displs, source_nelems and source_displs of this PE, one after another.
+  // dest_nelems, dest_displs, source_nelems and source_displs of this PE, one after another. Blocks
+  // of no elements have no place.
   std::vector<size_t> arrays() const {
+    const auto place = [](size_t nelems, size_t displ) { return nelems == 0 ? SIZE_MAX : displ; };
     std::vector<size_t> all;
     for (size_t i = 0; i < view.size(); ++i) all.push_back(count(i, me()));
-    for (size_t i = 0; i < view.size(); ++i) all.push_back(dest_displ(i, me()));
+    for (size_t i = 0; i < view.size(); ++i)
+      all.push_back(place(count(i, me()), dest_displ(i, me())));
     for (size_t i = 0; i < view.size(); ++i) all.push_back(count(me(), i));
-    for (size_t i = 0; i < view.size(); ++i) all.push_back(source_displ(me(), i));
+    for (size_t i = 0; i < view.size(); ++i)
+      all.push_back(place(count(me(), i), source_displ(me(), i)));
     return all;
   }
   template <typename E>

@@ -6,14 +6,17 @@
 // jobs.
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "placed_array.hpp"
 #include "team_lists.hpp"
@@ -223,6 +226,28 @@ TEST(Checkpoint, IsSeenByOtherPesAtOnce) {
     EXPECT_EQ(shmem_uint64_g(&saved[99], next_pe()), static_cast<uint64_t>(100 + next_pe()));
     shmem_barrier_all();
   }
+}
+
+// A thread of PE 0 forks as soon as the lock's file is open, so the child has it open too.
+TEST(Checkpoint, LeavesTheFolderThoughAChildOfForkLives) {
+  Folder folder;
+  pid_t child = -1;
+  std::thread forking([&] {
+    if (my_pe() != 0) return;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!fs::exists(fs::path(folder.name()) / "lock") && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    child = fork();
+    while (child == 0) pause();
+  });
+  EXPECT_EQ(shmemx_heap_save(SHMEM_TEAM_WORLD, folder.name()), 0);
+  forking.join();
+  EXPECT_EQ(shmemx_heap_save(SHMEM_TEAM_WORLD, folder.name()), 0);
+  EXPECT_EQ(shmemx_heap_restore(SHMEM_TEAM_WORLD, folder.name()), 0);
+  if (my_pe() != 0) return;
+  ASSERT_GT(child, 0);
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 // Each team has its own PEs' memory alone, in its own order.

@@ -58,9 +58,11 @@ TEST(OnStream, AFailureThatTheProgramHasHandledIsLeftAlone) {
 // Data goes round the ring of PEs, each PE's stream waiting for the one before.
 TEST(OnStream, SignalsCarryDataRoundTheRing) {
   Stream stream;
-  for (const size_t n : {size_t{1}, kElems, size_t{200000}}) {
+  for (const auto& [n, place] :
+       {std::pair(size_t{1}, Place::device), std::pair(kElems, Place::host),
+        std::pair(size_t{200000}, Place::device)}) {
     PlacedArray<long> data(Place::device, n);
-    PlacedArray<uint64_t> sig(Place::device, 1);
+    PlacedArray<uint64_t> sig(place, 1);
     sig.write({0});
     data.write(samples<long>(n, my_pe()));
     shmem_barrier_all();

@@ -252,6 +252,11 @@ TEST(TestAndWait, S48_AnyIsFair) {
     EXPECT_LT(calls_until_all_are_seen(test), 1000u);
     EXPECT_LT(calls_until_all_are_seen(wait_vector), 1000u);
     EXPECT_LT(calls_until_all_are_seen(test_vector), 1000u);
+    auto wait_between_searches_of_another_set = [&] {
+      row.test_any(ivars, 1, nullptr, SHMEM_CMP_EQ, E(1));
+      return wait();
+    };
+    EXPECT_LT(calls_until_all_are_seen(wait_between_searches_of_another_set), 1000u);
   });
 }
 

@@ -51,19 +51,25 @@ static int outlive_a_child(const char* how) {
   return 0;
 }
 
-static void* read_a_line(void* unused) {
-  (void)unused;
+static void* read_a_line(void* file) {
   char line[80];
-  return fgets(line, sizeof line, stdin);
+  return fgets(line, sizeof line, file);
 }
 
-// PE 0 ends the job while another thread of it waits for a line that does not come.
+// Starts a thread that waits for a line that does not come.
+static void start_reader(void) {
+  int ends[2];
+  pthread_t reader;
+  if (pipe(ends) != 0 || pthread_create(&reader, NULL, read_a_line, fdopen(ends[0], "r")) != 0)
+    shmem_global_exit(6);
+  usleep(100000);  // so that it reads
+}
+
+// PE 0 ends the job while another thread of it reads.
 static int end_while_reading(void) {
   shmem_init();
   if (shmem_my_pe() == 0) {
-    pthread_t reader;
-    pthread_create(&reader, NULL, read_a_line, NULL);
-    usleep(100000);  // so that it reads
+    start_reader();
     printf("kept in a buffer");
     shmem_global_exit(7);
   }
@@ -101,6 +107,7 @@ static int return_unfinished(const char* who) {
   if (strcmp(who, "first") == 0 && me != 0) shmem_barrier_all();
   if (strcmp(who, "last") == 0 && me != last) shmem_finalize();
   if (strcmp(who, "late") == 0 && me == last) usleep(500000);
+  if (strcmp(who, "reading") == 0) start_reader();
   if (strcmp(who, "at_once") == 0) _exit(0);
   printf("PE %d\n", me);  // kept in a buffer
   return 0;

@@ -40,10 +40,7 @@ class ChildrenOfFork(launching.LaunchTest):
 
 class OwnEnds(launching.LaunchTest):
     def test_s6_a_global_exit_does_not_wait_for_a_thread_that_reads(self):
-        process = self.start("-n", 2, EXITS_PROGRAM, "reads", stdin=subprocess.PIPE)
-        self.assertTrue(launching.wait_until(lambda: process.poll() is not None, seconds=20),
-                        "it hangs")
-        result = self.finish(process)
+        result = self.oshrun("-n", 2, EXITS_PROGRAM, "reads", seconds=20)
         self.assertEqual((result.status, result.out), (7, "kept in a buffer"), result)
         self.assert_nothing_left()
 
@@ -69,8 +66,10 @@ class OwnEnds(launching.LaunchTest):
 
     def test_a_main_that_returns_without_finalize_is_an_error(self):
         line = r"meshmem: PE \d+ \(.*\): the program has ended without shmem_finalize; call it .*"
-        # All at once, one PE while others work, and one that is late; also without a launcher.
-        for pes, who in ((1, "all"), (4, "all"), (4, "first"), (4, "last"), (4, "late")):
+        # All at once, one PE while others work, one that is late, and while another thread reads;
+        # also without a launcher.
+        for pes, who in ((1, "all"), (4, "all"), (4, "first"), (4, "last"), (4, "late"),
+                         (2, "reading")):
             for options in ([], ["--fake-nodes", 2] if pes > 1 else []):
                 result = self.oshrun("-n", pes, *options, EXITS_PROGRAM, "returns", who)
                 said = [text for text in result.err.splitlines() if text.startswith("meshmem: ")]

@@ -137,6 +137,9 @@ class UniqueId(launching.LaunchTest):
             self.assertRegex(result.err, text, result)
         result = self.oshrun("-n", 2, PROGRAM, "make", 0, 2, "ring")
         self.assertIn("the program starts as rank 0 of 2, but this is PE 1 of 2", result.err)
+        result = self.oshrun("-n", 2, "sh", "-c",
+                             f"exec {PROGRAM} make $((1 - $PMIX_RANK)) 2 ring")
+        self.assertEqual(result.status, 5, result)  # refused, and not open
 
     def test_a_rank_that_never_comes_is_named(self):
         pes = 4

@@ -58,7 +58,11 @@ int main(int argc, char** argv) {
     read_id(argv[1], &id);
   }
   if (rank == -1) return getchar() == EOF ? 0 : 4;
-  if (shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, rank, n, &id) != 0) return 5;
+  if (shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, rank, n, &id) != 0) {
+    int is_open = 1;
+    shmem_query_initialized(&is_open);
+    return is_open ? 10 : 5;
+  }
   if (strcmp(verb, "ring") == 0 || strcmp(verb, "twice") == 0) {
     int wrong = put_around_a_ring();
     shmem_finalize();

@@ -19,7 +19,6 @@ using enum ReduceAlgorithm;
 // shares the work. A ring or recursive doubling cannot win within one machine, where every PE reads
 // every other directly.
 constexpr Row kHostRows[] = {
-    {512, 2, {one_shot, 1, 1}},
     {1024, 4, {one_shot, 1, 1}},
     {512, kAnyPes, {one_shot, 1, 1}},
     {kAnySize, kAnyPes, {two_shot, 1, 1}},
