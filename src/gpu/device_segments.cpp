@@ -117,7 +117,8 @@ void DeviceSegments::publish_bounds() {
     begin = std::min(begin, segment.base);
     end = std::max(end, segment.base + segment.bytes);
   }
-  device_bounds = {begin, end > begin ? end - begin : 0};
+  device_bounds.begin.store(begin, std::memory_order_relaxed);
+  device_bounds.end.store(end, std::memory_order_relaxed);
 }
 
 }  // namespace meshmem

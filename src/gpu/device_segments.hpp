@@ -7,6 +7,7 @@
 #ifndef MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
 #define MESHMEM_GPU_DEVICE_SEGMENTS_HPP_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -97,13 +98,15 @@ class DeviceSegments {
 // if there is no device memory, so that hot paths make one comparison, which is false for every
 // address.
 struct DeviceBounds {
-  std::uintptr_t begin = 0;
-  std::size_t bytes = 0;
+  std::atomic<std::uintptr_t> begin{0}, end{0};
 };
 extern constinit DeviceBounds device_bounds;
 
 [[gnu::always_inline]] inline bool may_be_on_device(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) - device_bounds.begin < device_bounds.bytes;
+  // Another thread may change the bounds. Any mix of old and new ones has the segments that stay.
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return at < device_bounds.end.load(std::memory_order_relaxed) &&
+         at >= device_bounds.begin.load(std::memory_order_relaxed);
 }
 
 // Lives for ever, as the address map does.
