@@ -172,6 +172,14 @@ class TestSpans(TraceTest):
         self.assertGreater(len(Trace(self.file).named("shmem_long_p")), 1000000)
 
 
+    def test_threads_share_tracks_with_threads_that_have_ended(self):
+        trace = self.traced("-n", 1, PROGRAM, "threads")
+        self.assertEqual(len(trace.named("shmem_long_p")), 1100)
+        self.assertEqual([event["args"]["name"] for event in trace.events
+                          if event["name"] == "thread_name"],
+                         ["main", "xf??denf??denf?", "trace_program"])
+
+
 class TestCost(TraceTest):
     def test_a_call_takes_no_longer_than_a_few_readings_of_the_clock(self):
         """A ratio of two minima, which other programs do not change: 0.9 where this was written."""
