@@ -421,6 +421,16 @@ class TestSummary(TraceTest):
         self.traced("-n", 1, PROGRAM, "ratio")
         self.assertEqual(self.meshmem_trace("waits", self.file), "no call has waited\n")
 
+    def test_a_full_disk_is_named(self):
+        self.traced("-n", 1, PROGRAM, "alike")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([MESHMEM_TRACE, "summary", self.file], stdout=full,
+                                    stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertEqual(
+            result.stderr,
+            "meshmem-trace: cannot write to the standard output: No space left on device\n")
+
     def test_missing_and_broken_files_are_refused(self):
         self.assertIn("cannot read", self.meshmem_trace("summary", self.file, status=1))
         with open(self.file, "w", encoding="utf-8") as file:
