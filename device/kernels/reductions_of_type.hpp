@@ -97,6 +97,7 @@ __global__ void __launch_bounds__(kCopyThreads)
     combine_kernel(const MESHMEM_GRID_CONSTANT Sources sources, void* to, std::size_t count,
                    bool wide, Op op) {
   after_earlier_kernels();
+  before_get();
   const auto load = [&](int i, std::size_t u) {
     return load_unit(static_cast<const E*>(sources.at[i]), count, u);
   };

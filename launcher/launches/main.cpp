@@ -64,17 +64,24 @@ void redirect(int descriptor, const fs::path& file) {
 }
 
 // Returns the status that a shell would report. Redirects the command's output and errors to the
-// files that are named.
+// files that are named. Signals wait while pass_on() does not know the child, and in the child
+// until they end it.
 int run(const Words& words, const fs::path& output = {}, const fs::path& errors = {}) {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t child = fork();
-  if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
     set_handler(SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     if (!output.empty()) redirect(STDOUT_FILENO, output);
     if (!errors.empty()) redirect(STDERR_FILENO, errors);
     execute(words);
   }
   running_child = child;
+  if (child > 0 && received_signal != 0) kill(child, received_signal);  // it came before
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -207,6 +207,8 @@ class RunningLauncher {
 
   bool has_ended() { return ::waitpid(pid_, &end_, WNOHANG) == pid_; }
 
+  // A signal that a process sent to the whole group reaches the launcher twice: oshrun cannot tell
+  // it from one for oshrun alone.
   void pass_on_signals() {
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {

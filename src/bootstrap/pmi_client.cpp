@@ -50,6 +50,14 @@ int socket_of(std::string_view descriptor) {
   return fd;
 }
 
+// Whether both descriptors are of one file. The program may have closed one of them, and opened
+// another file that has its number.
+bool are_of_one_file(int one, int other) {
+  struct stat a, b;
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 Clock::time_point end_of_wait(double seconds) {
   if (seconds <= 0) return Clock::time_point::max();
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -299,7 +307,7 @@ void PmiClient::watch_launcher() {
   if (wanted[1].revents != 0) return;
   for (int i = 0; i < 5; ++i) {
     if (poll(&wanted[1], 1, 100) > 0) return;
-    if (fcntl(inherited_fd_, F_GETFD) < 0) return;
+    if (!are_of_one_file(inherited_fd_, fd_)) return;
   }
   end_without_launcher();
 }

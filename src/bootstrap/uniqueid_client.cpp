@@ -214,7 +214,8 @@ void UniqueIdClient::send(MessageKind kind, const Packed& body) {
   send_all(pack_message(kind, body));
 }
 
-// Ignores send errors; the thread that reads notices the closed connection.
+// Ignores send errors; the thread that reads notices the closed connection. Takes no lock: messages
+// are far shorter than the socket's buffer, so those of two threads do not mix.
 void UniqueIdClient::send_all(const std::string& bytes) {
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t n = ::send(fd_, &bytes[sent], bytes.size() - sent, MSG_NOSIGNAL);

@@ -27,7 +27,7 @@ bool Devices::connect(const Environment& environment, JobConnection& job) {
   job_ = &job;
   if (!choose()) return false;
   device_transfer().open(memory_.device());
-  staged_access().open(memory_.device());
+  staged_access().open(memory_.device(), &memory_.routes());
   memory_.open(device_transfer().stream(), agree_on_heap_bytes());
   if (job.nodes().has_several())
     debug("device memory of PEs of other machines is reached through pinned memory of the host");

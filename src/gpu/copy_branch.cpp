@@ -16,7 +16,8 @@
 namespace meshmem {
 
 struct CopyBranch::Side {
-  hipStream_t stream = nullptr, last_for = nullptr;
+  hipStream_t stream = nullptr;
+  unsigned long long last_for = 0;  // the id of a stream: one handle may be that of several
   hipEvent_t begins = nullptr, ends = nullptr;
   int device = -1;
 
@@ -27,7 +28,7 @@ struct CopyBranch::Side {
       if (error == hipSuccess) error = hipEventCreateWithFlags(event, hipEventDisableTiming);
     return error;
   }
-  bool may_serve(hipStream_t other, int of_device) const {
+  bool may_serve(unsigned long long other, int of_device) const {
     if (device != of_device) return false;
     if (last_for == other) return true;
     return state_of(ends) == hipSuccess;
@@ -50,19 +51,22 @@ hipError_t take_side(hipStream_t stream, std::unique_ptr<CopyBranch::Side>& take
   int device = 0;
   if (const hipError_t error = hipGetDevice(&device)) return error;
   const RelaxedCapture allowed;  // other streams may be captured
+  unsigned long long id = 0;
+  if (const hipError_t error = get_stream_id(stream, &id)) return error;
   {
     const std::lock_guard lock(side_streams().mutex);
     auto& free = side_streams().free;
-    const auto found = std::find_if(free.begin(), free.end(), [&](const auto& side) {
-      return side->may_serve(stream, device);
-    });
+    const auto found = std::find_if(free.begin(), free.end(),
+                                    [&](const auto& side) { return side->may_serve(id, device); });
     if (found != free.end()) {
       taken = std::move(*found);
       free.erase(found);
+      taken->last_for = id;
       return hipSuccess;
     }
   }
   taken = std::make_unique<CopyBranch::Side>();
+  taken->last_for = id;
   return taken->make(device);
 }
 
@@ -80,7 +84,6 @@ hipError_t CopyBranch::fork() {
     side_.reset();
     return error;
   }
-  side_->last_for = stream_;
   if (const hipError_t error = hipEventRecord(side_->begins, stream_)) return error;
   return hipStreamWaitEvent(side_->stream, side_->begins, 0);
 }

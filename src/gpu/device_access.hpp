@@ -23,6 +23,7 @@ struct DeviceWork {
   Kind kind = Kind::operation;
   std::byte* there = nullptr;  // in device memory
   std::size_t bytes = 0;
+  std::uint32_t owner = 0;  // the index on this node of the PE whose memory it is
 
   // Of a write: the bytes to be written, in memory of take_room(). Of a read: the bytes read, from
   // when it is done until release().

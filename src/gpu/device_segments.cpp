@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of device segments, and the bounds of all of them, which hot paths ask for. Invariant:
-// the bounds change only when a segment comes, or when the last ones go.
+// the bounds change only when a segment comes or goes.
 #include "gpu/device_segments.hpp"
 
 #include <algorithm>
@@ -9,19 +9,6 @@
 namespace meshmem {
 
 constinit DeviceBounds device_bounds;
-
-namespace {
-
-void widen_bounds(const DeviceSegment& segment) {
-  const std::uintptr_t old = device_bounds.begin;
-  const std::size_t bytes = device_bounds.bytes;
-  const std::uintptr_t begin = bytes > 0 ? std::min(old, segment.base) : segment.base;
-  const std::uintptr_t end = std::max(bytes > 0 ? old + bytes : 0, segment.base + segment.bytes);
-  device_bounds.bytes.store(end - begin, std::memory_order_relaxed);
-  device_bounds.begin.store(begin, std::memory_order_release);  // publishes the bytes to hot paths
-}
-
-}  // namespace
 
 DeviceSegments& device_segments() {
   static DeviceSegments& instance = *new DeviceSegments;
@@ -97,8 +84,8 @@ void DeviceSegments::add(DeviceSegment segment) {
   };
   segment.number = 0;
   while (is_taken(segment.number)) ++segment.number;
-  widen_bounds(segment);
   segments_.push_back(std::move(segment));
+  publish_bounds();
 }
 
 std::optional<DeviceSegment> DeviceSegments::remove(const void* base) {
@@ -109,6 +96,7 @@ std::optional<DeviceSegment> DeviceSegments::remove(const void* base) {
   if (found == segments_.end()) return std::nullopt;
   DeviceSegment removed = std::move(*found);
   segments_.erase(found);
+  publish_bounds();
   return removed;
 }
 
@@ -120,7 +108,17 @@ std::vector<DeviceSegment> DeviceSegments::all() {
 void DeviceSegments::clear() {
   const std::lock_guard lock(mutex_);
   segments_.clear();
-  device_bounds.bytes = 0;
+  publish_bounds();
+}
+
+void DeviceSegments::publish_bounds() {
+  std::uintptr_t begin = UINTPTR_MAX, end = 0;
+  for (const DeviceSegment& segment : segments_) {
+    begin = std::min(begin, segment.base);
+    end = std::max(end, segment.base + segment.bytes);
+  }
+  device_bounds.begin.store(begin, std::memory_order_relaxed);
+  device_bounds.end.store(end, std::memory_order_relaxed);
 }
 
 }  // namespace meshmem

@@ -88,6 +88,7 @@ class DeviceSegments {
  private:
   const DeviceSegment* containing(const void* address) const;
   const DeviceSegment* containing(const void* address, std::size_t bytes) const;
+  void publish_bounds();
 
   std::mutex mutex_;
   std::vector<DeviceSegment> segments_;
@@ -95,18 +96,17 @@ class DeviceSegments {
 
 // A range of addresses that has all symmetric device memory, and perhaps other memory. It is empty
 // if there is no device memory, so that hot paths make one comparison, which is false for every
-// address. A new segment widens the range, `bytes` first, and it stays as wide until all are gone.
-// So a thread that reads both meanwhile finds all earlier segments in the range.
+// address.
 struct DeviceBounds {
-  std::atomic<std::uintptr_t> begin{0};
-  std::atomic<std::size_t> bytes{0};
+  std::atomic<std::uintptr_t> begin{0}, end{0};
 };
 extern constinit DeviceBounds device_bounds;
 
 [[gnu::always_inline]] inline bool may_be_on_device(const void* address) {
-  const std::uintptr_t begin = device_bounds.begin.load(std::memory_order_acquire);
-  return reinterpret_cast<std::uintptr_t>(address) - begin <
-         device_bounds.bytes.load(std::memory_order_relaxed);
+  // Another thread may change the bounds. Any mix of old and new ones has the segments that stay.
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return at < device_bounds.end.load(std::memory_order_relaxed) &&
+         at >= device_bounds.begin.load(std::memory_order_relaxed);
 }
 
 // Lives for ever, as the address map does.

@@ -156,6 +156,17 @@ inline constexpr bool kHasCopyEngines = false;
 using CopyNode = void*;
 #endif
 
+// Sets `id` to a number that no other stream of this process has, or had before it was destroyed.
+// For the target with copy engines.
+inline hipError_t get_stream_id([[maybe_unused]] hipStream_t stream,
+                                [[maybe_unused]] unsigned long long* id) {
+#if defined(MESHMEM_TARGET_CUDA)
+  return hip_on_cuda::to_hip(cudaStreamGetId(stream, id));
+#else
+  return hipErrorNotSupported;
+#endif
+}
+
 // Puts a copy into the graph that captures the stream, behind the work that the stream has now. The
 // stream's later work waits for the copy only after join_copy_node().
 inline hipError_t add_copy_node([[maybe_unused]] hipStream_t stream, [[maybe_unused]] void* to,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts submitted work on the two streams in rounds, and ends a round when its event is reached.
+// Puts submitted work on streams in rounds, and ends a round when its event is reached.
 // Invariant: the thread that has the turn calls HIP, and holds no other lock then. So if a driver
 // makes a call wait, no thread that only submits work waits too.
 #include "gpu/staged_access.hpp"
@@ -55,32 +55,43 @@ bool StagedAccess::drive() {
   if (!turn) return false;
   const OnDevice current(device_);
   const RelaxedCapture allowed;
-  if (!has_streams_) make_streams();
+  if (!copies_.stream) make_streams();
   take_submitted();
   bool any = end_rounds(copies_);
-  any = end_rounds(operations_) || any;
   any = store_writes() || any;
   any = begin_copies() || any;
-  return begin_operations() || any;
+  for (auto& [device, lane] : operations_) {
+    any = end_rounds(lane) || any;
+    any = begin_operations(lane) || any;
+  }
+  return any;
 }
 
 void StagedAccess::make_streams() {
-  make_lane(copies_);
-  make_lane(operations_);
+  make_lane(copies_, device_);
+  operations_on(device_);
   for (Round& round : copies_.rounds) round.small = pin_memory(kPieceBytes);
-  for (Round& round : operations_.rounds)
-    round.operations = reinterpret_cast<device::Operation*>(
-        pin_memory(kOperationsOfPage * sizeof(device::Operation)));
   std::byte* const pieces = pin_memory(kPieces * kPieceBytes);
-  has_streams_ = true;
   const std::lock_guard lock(mutex_);
   for (int i = 0; i < kPieces; ++i)
     free_pieces_.push_back(pieces + static_cast<std::size_t>(i) * kPieceBytes);
 }
 
-void StagedAccess::make_lane(Lane& lane) {
-  check(create_urgent_stream(&lane.stream), "make a stream on device {}", device_);
-  for (Round& round : lane.rounds) round.done = make_event(device_);
+void StagedAccess::make_lane(Lane& lane, int device) {
+  const OnDevice current(device);
+  lane.device = device;
+  check(create_urgent_stream(&lane.stream), "make a stream on device {}", device);
+  for (Round& round : lane.rounds) round.done = make_event(device);
+}
+
+StagedAccess::Lane& StagedAccess::operations_on(int device) {
+  Lane& lane = operations_[device];
+  if (lane.stream) return lane;
+  make_lane(lane, device);
+  for (Round& round : lane.rounds)
+    round.operations = reinterpret_cast<device::Operation*>(
+        pin_memory(kOperationsOfPage * sizeof(device::Operation)));
+  return lane;
 }
 
 void StagedAccess::take_submitted() {
@@ -88,8 +99,10 @@ void StagedAccess::take_submitted() {
     const std::lock_guard lock(mutex_);
     taken_.swap(submitted_);
   }
-  for (DeviceWork* work : taken_)
-    (work->is_operation() ? operations_ : copies_).waiting.push_back(work);
+  for (DeviceWork* work : taken_) {
+    const int device = routes_ ? (*routes_)[work->owner].device : device_;
+    (work->is_operation() ? operations_on(device) : copies_).waiting.push_back(work);
+  }
   taken_.clear();
 }
 
@@ -99,7 +112,7 @@ bool StagedAccess::end_rounds(Lane& lane) {
     Round& round = lane.round(lane.ended);
     const hipError_t state = state_of(round.done);
     if (state == hipErrorNotReady) break;
-    check(state, "do work for other machines on device {}", device_);
+    check(state, "do work for other machines on device {}", lane.device);
     finish(round);
     round.works.clear();
     round.used = 0;
@@ -145,7 +158,7 @@ bool StagedAccess::store_writes() {
 
 void StagedAccess::begin(Lane& lane) {
   check(hipEventRecord(lane.round(lane.begun).done, lane.stream), "record an event on device {}",
-        device_);
+        lane.device);
   ++lane.begun;
 }
 
@@ -183,8 +196,7 @@ bool StagedAccess::add_copy(Round& round, DeviceWork& work) {
   return true;
 }
 
-bool StagedAccess::begin_operations() {
-  Lane& lane = operations_;
+bool StagedAccess::begin_operations(Lane& lane) {
   if (lane.waiting.empty() || lane.begun - lane.ended == kRounds) return false;
   Round& round = lane.round(lane.begun);
   const std::size_t n = std::min<std::size_t>(lane.waiting.size(), kOperationsOfPage);
@@ -195,6 +207,7 @@ bool StagedAccess::begin_operations() {
                            0,          work.op,      static_cast<std::uint32_t>(work.bytes)};
     round.works.push_back(&work);
   }
+  const OnDevice current(lane.device);
   check(device::launch_operations(round.operations, static_cast<int>(n), lane.stream),
         "start operations that other machines ask for");
   begin(lane);

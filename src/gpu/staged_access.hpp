@@ -3,10 +3,10 @@
 // DeviceAccess through pinned host memory. A copy engine writes and reads pieces while other pieces
 // are on the network, and a small kernel executes pages of operations. The processor stores small
 // writes where it may (HostStores).
-// Invariant: uses no streams but two of its own, of high priority. So it waits for no kernel of the
-// program, and its own kernel runs as soon as it finds room on the device. The device does the
-// operations, at system scope, so they are atomic with those of its running kernels. One object in
-// a process.
+// Invariant: uses only streams of its own, of high priority. So it waits for no kernel of the
+// program, and its own kernel runs as soon as it finds room on the device. A device that reaches
+// the memory does the operations, at system scope, so they are atomic with those of running
+// kernels. One object in a process.
 #ifndef MESHMEM_GPU_STAGED_ACCESS_HPP_
 #define MESHMEM_GPU_STAGED_ACCESS_HPP_
 
@@ -14,17 +14,23 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <vector>
 
 #include "device/launch.hpp"
 #include "gpu/device_access.hpp"
+#include "gpu/device_segments.hpp"
 
 namespace meshmem {
 
 class StagedAccess : public DeviceAccess {
  public:
-  void open(int device) { device_ = device; }
+  // `routes`: by the owner of memory; without them this PE's device reaches all. They outlive it.
+  void open(int device, const std::vector<DeviceRoute>* routes = nullptr) {
+    device_ = device;
+    routes_ = routes;
+  }
 
   void take_room(DeviceWork& work, std::size_t bytes) override;
   void submit(DeviceWork& work) override;
@@ -47,6 +53,7 @@ class StagedAccess : public DeviceAccess {
     device::Operation* operations = nullptr;  // a page of them
   };
   struct Lane {
+    int device = -1;
     hipStream_t stream = nullptr;
     std::deque<DeviceWork*> waiting;
     std::array<Round, kRounds> rounds;
@@ -55,20 +62,22 @@ class StagedAccess : public DeviceAccess {
   };
 
   void make_streams();
-  void make_lane(Lane& lane);
+  void make_lane(Lane& lane, int device);
+  Lane& operations_on(int device);
   void take_submitted();
   bool end_rounds(Lane& lane);
   void finish(const Round& round);
   void finish(DeviceWork& work);
   bool store_writes();
   bool begin_copies();
-  bool begin_operations();
+  bool begin_operations(Lane& lane);
   bool add_copy(Round& round, DeviceWork& work);
   void begin(Lane& lane);
   std::byte* take_piece(int left_for_others);
   void give_back(std::byte* piece);
 
   int device_ = -1;
+  const std::vector<DeviceRoute>* routes_ = nullptr;
   std::atomic<std::size_t> n_open_{0};  // submitted, and not done
 
   std::mutex mutex_;  // guards submitted_ and free_pieces_
@@ -76,9 +85,10 @@ class StagedAccess : public DeviceAccess {
   std::vector<std::byte*> free_pieces_;
 
   std::mutex turn_;  // of the thread that drives
-  bool has_streams_ = false;
   std::vector<DeviceWork*> taken_, stored_;
-  Lane copies_, operations_;
+  Lane copies_;
+  // By device. This PE's device does not do operations on memory that it does not reach.
+  std::map<int, Lane> operations_;
 };
 
 // Lives for ever, as streams must. Without a device nothing is submitted.

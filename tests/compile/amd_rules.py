@@ -34,7 +34,7 @@ AWAITS_BY_WAVES = {"await_by_waves", "await_all_by_waves", "await_host", "ask_fo
                    "await_result"}
 # Tests return at once. Only a test that succeeds acquires.
 TESTS = {"test", "test_all_vector", "test_any_vector", "test_some_vector"}
-LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel"}
+LOADS_OF_GETS = {"load_of_get", "g", "load_kernel", "read_words_kernel", "combine_kernel"}
 # Files whose loads read only a PE's own tables and arguments, which no other PE writes.
 BOOKKEEPING = {f"device/{name}.hpp" for name in ("state", "sync", "teams", "module", "grid", "wait",
                                                  "collectives/packet_rows", "collectives/reduce",

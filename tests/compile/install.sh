@@ -34,6 +34,10 @@ through_wrappers() {
   "$prefix/bin/oshcc" --races -Werror -c "$outside/outside.c" -o "$scratch/races.o"
   "$prefix/bin/oshcc" --races -Werror "$scratch/races.o" -o "$scratch/with_races"
   MESHMEM_CHECK=races run_program 'oshcc --races' "$scratch/with_races" '2 PEs in C'
+  mkdir -p "$scratch/a prefix/bin"
+  cp "$prefix/bin/oshcc" "$scratch/a prefix/bin"
+  ln -s "$prefix"/{include,lib,share} "$scratch/a prefix"
+  "$scratch/a prefix/bin/oshcc" --races -Werror "$outside/outside.c" -o "$scratch/by_prefix_with_blank"
 }
 
 # run_kernels WAY PROGRAM: the same for outside.hip.

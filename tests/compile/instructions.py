@@ -113,6 +113,7 @@ KERNELS = {
     "scatter_single_unit_kernel": ("block", EXCHANGE),
     "reduce_located_kernel": ("block", {"flags", "polls", "after the stream", "gets"}),
     "scan_kernel": ("block", EXCHANGE),
+    "combine_kernel": ("thread", {"gets"}),
     "moe_count_kernel": ("thread", set()),
     "moe_place_kernel": ("thread", set()),
     "moe_dispatch_kernel": ("thread", {"flags", "polls", "end"}),

@@ -16,10 +16,11 @@ hipError_t load_probes() {
   if (loaded == hipSuccess) loaded = load_packets_kernels<Any, float>();
   if (loaded == hipSuccess)
     loaded = load(reduce_large_kernel<Sum, float>, reduce_single_unit_kernel<Sum, float>,
-                  scatter_single_unit_kernel<Sum, float>, scan_kernel<float>);
+                  scatter_single_unit_kernel<Sum, float>, combine_kernel<Sum, float>,
+                  scan_kernel<float>);
   if (loaded == hipSuccess)
     loaded = load(reduce_large_kernel<Any, float>, reduce_single_unit_kernel<Any, float>,
-                  scatter_single_unit_kernel<Any, float>);
+                  scatter_single_unit_kernel<Any, float>, combine_kernel<Any, float>);
 #if defined(MESHMEM_TARGET_IS_CUDA)
   if (loaded == hipSuccess)
     loaded = load(reduce_single_wide_line_kernel<Sum, float>,

@@ -32,7 +32,6 @@ class Launcher:
                 f"(vector,(0,{options.nodes},{-(-options.n // options.nodes)}))")
         self.status = None  # of the first PE that has failed
         self.in_barrier = []
-        self.finished = set()
         self.selector = selectors.DefaultSelector()
         self.pes = [self.start(rank) for rank in range(options.n)]
 
@@ -77,19 +76,19 @@ class Launcher:
         while b"\n" in received:
             line, _, rest = received.partition(b"\n")
             received[:] = rest
-            self.answer(connection, process, words_of(line))
+            self.answer(connection, words_of(line))
         if not new:
-            self.selector.unregister(connection)
-            connection.close()
+            self.close(connection)
             self.see_end(process)
-            if process.pid not in self.finished:  # it left without a goodbye
-                self.fail(1)
+            self.fail(1)  # it left without a goodbye
 
-    def answer(self, connection, process, words):
+    def close(self, connection):
+        self.selector.unregister(connection)
+        connection.close()
+
+    def answer(self, connection, words):
         command = words["cmd"]
         text = self.answers.get(command)
-        if command == "finalize":
-            self.finished.add(process.pid)
         if command == "barrier_in" and text is None:
             self.in_barrier.append(connection)
             if len(self.in_barrier) == self.options.n:
@@ -99,6 +98,8 @@ class Launcher:
             self.fail(int(words["exitcode"]))
         else:
             self.say(self.text(command, words) if text is None else text, connection)
+            if command == "finalize":
+                self.close(connection)
 
     def text(self, command, words):
         if command == "put":

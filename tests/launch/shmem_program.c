@@ -2,10 +2,11 @@
 // An OpenSHMEM program that does, or fails to do, what a launch test asks for.
 // Invariant: where one PE is to end the job, the others wait for ever in a barrier, so that only
 // the launcher can end them. Standard OpenSHMEM only.
-// Usage: shmem_program ring | rounds N | finalize_last | one_core | memory | libraries |
-//        until FILE | global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE | hang PE |
-//        wait | work
+// Usage: shmem_program ring | rounds N | finalize_last | outlives_mpi | one_core | memory |
+//        libraries | until FILE | global_exit PE CODE | exit PE CODE | die PE SIGNAL | mistake PE |
+//        hang PE | wait | work
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
 #include <sched.h>
@@ -64,6 +65,21 @@ static int finalize_last(void) {
   atexit(finalize);
   shmem_init();
   return put_around_a_ring();
+}
+
+// Says goodbye to a launcher that speaks PMI-1 and closes the connection, as an MPI library does.
+// Then a file has the number of the connection.
+static int outlive_mpi(void) {
+  shmem_init();
+  const int connection = atoi(getenv("PMI_FD"));
+  char answer[64];
+  int wrong = write(connection, "cmd=finalize\n", 13) != 13;
+  wrong |= read(connection, answer, sizeof answer) <= 0 || close(connection) != 0;
+  wrong |= open("/dev/null", O_RDONLY) != connection;
+  sleep(1);
+  wrong |= put_around_a_ring();
+  shmem_finalize();
+  return wrong;
 }
 
 static int count_mappings(void) {
@@ -159,6 +175,7 @@ int main(int argc, char** argv) {
   if (strcmp(verb, "ring") == 0) return run_rounds(1);
   if (strcmp(verb, "rounds") == 0) return run_rounds(atoi(argv[2]));
   if (strcmp(verb, "finalize_last") == 0) return finalize_last();
+  if (strcmp(verb, "outlives_mpi") == 0) return outlive_mpi();
   if (strcmp(verb, "memory") == 0) return print_memory();
   if (strcmp(verb, "libraries") == 0) return print_libraries();
   if (strcmp(verb, "until") == 0) return wait_for_file(argv[2]);

@@ -104,6 +104,9 @@ class Pmi(launching.LaunchTest):
     def test_the_program_may_be_started_by_a_shell(self):
         self.assert_ring(self.run_job(2, words=("sh", "-c", f"{SHMEM_PROGRAM} ring; true")), 2)
 
+    def test_an_mpi_library_of_the_program_may_say_goodbye_first(self):
+        self.assert_ring(self.run_job(1, words=(SHMEM_PROGRAM, "outlives_mpi")), 1)
+
     def test_pmix_comes_first(self):
         command = [*LAUNCHER, "-n", "1", OSHRUN, "-n", "3", SHMEM_PROGRAM, "ring"]
         process = subprocess.Popen(command, env={**self.environment, "SHMEM_DEBUG": "1"},

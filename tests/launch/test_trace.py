@@ -172,6 +172,14 @@ class TestSpans(TraceTest):
         self.assertGreater(len(Trace(self.file).named("shmem_long_p")), 1000000)
 
 
+    def test_threads_share_tracks_with_threads_that_have_ended(self):
+        trace = self.traced("-n", 1, PROGRAM, "threads")
+        self.assertEqual(len(trace.named("shmem_long_p")), 1100)
+        self.assertEqual([event["args"]["name"] for event in trace.events
+                          if event["name"] == "thread_name"],
+                         ["main", "xf??denf??denf?", "trace_program"])
+
+
 class TestCost(TraceTest):
     def test_a_call_takes_no_longer_than_a_few_readings_of_the_clock(self):
         """A ratio of two minima, which other programs do not change: 0.9 where this was written."""
@@ -412,6 +420,16 @@ class TestSummary(TraceTest):
     def test_without_waits_a_line_says_so(self):
         self.traced("-n", 1, PROGRAM, "ratio")
         self.assertEqual(self.meshmem_trace("waits", self.file), "no call has waited\n")
+
+    def test_a_full_disk_is_named(self):
+        self.traced("-n", 1, PROGRAM, "alike")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([MESHMEM_TRACE, "summary", self.file], stdout=full,
+                                    stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.returncode, 1, result)
+        self.assertEqual(
+            result.stderr,
+            "meshmem-trace: cannot write to the standard output: No space left on device\n")
 
     def test_missing_and_broken_files_are_refused(self):
         self.assertIn("cannot read", self.meshmem_trace("summary", self.file, status=1))

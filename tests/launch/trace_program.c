@@ -5,14 +5,16 @@
  *   cost       prints what calls take: in ns, for people; ratio: in readings of the clock
  *   killed     PE 1 is killed while the others wait for it in a barrier; ended_HOW: by SIGTERM
  *   error      PE 1 makes a mistake; outlived: a child of fork ends later, by SIGTERM
- *   full       more calls than a trace holds; own_store: a wait that no call ends
+ *   full       more calls than a trace holds; threads: of 1100 threads; own_store: no call ends it
  *   away       PE 0 is in no call while PE 1 reads its memory until it finds that
  */
+#include <pthread.h>
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,6 +57,22 @@ static void all_kinds(int me, int n) {
   shmem_pcontrol(1);
   shmem_free(sums);
   shmem_free(heap);
+}
+
+/* Every tenth thread has a name that the system cuts inside a character. */
+static void* call_in_thread(void* number) {
+  if ((long)number % 10 == 0) prctl(PR_SET_NAME, "xf\303\244denf\303\244denf\303\244den");
+  shmem_long_p(&flag, (long)number, shmem_my_pe());
+  shmem_quiet();
+  return NULL;
+}
+
+static void call_in_threads(void) {
+  for (long i = 0; i < 1100; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, call_in_thread, (void*)i) != 0) abort();
+    pthread_join(thread, NULL);
+  }
 }
 
 /* flag becomes 7 by a test alone: nothing ends the wait after it. */
@@ -214,6 +232,8 @@ int main(int argc, char** argv) {
     end_by_signal(how);
   } else if (strcmp(how, "full") == 0) {
     for (int i = 0; i < 1100000; ++i) shmem_long_p(&flag, i, me);
+  } else if (strcmp(how, "threads") == 0) {
+    call_in_threads();
   } else if (strcmp(how, "away") == 0) {
     shmem_barrier_all();
     if (me == 0) {

@@ -65,6 +65,20 @@ class Staged : public testing::Test {
   std::deque<DeviceWork> works;
 };
 
+using StagedDeathTest = Staged;
+
+TEST_F(StagedDeathTest, ADeviceThatReachesTheMemoryDoesOperations) {
+  const std::vector<DeviceRoute> routes{{0, true}, {7, false}};
+  access.open(0, &routes);
+  std::uint64_t word = 0;
+  const auto operate = [&] {
+    finish(submit_operation(device::AtomicOp::add, &word, 8, 1));
+    submit_operation(device::AtomicOp::add, &word, 8, 1).owner = 1;
+    access.drive();
+  };
+  EXPECT_DEATH(operate(), "device 7");  // there is none
+}
+
 TEST_F(Staged, OperationsAreDoneInOrderAndAnswer) {
   alignas(8) std::uint64_t word = 5;
   EXPECT_FALSE(access.drive());

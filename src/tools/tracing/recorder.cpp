@@ -2,7 +2,8 @@
 //
 // The part file. Each thread or stream has one mapped chunk, its window, with its latest calls. A
 // full window is written to another chunk and used again. So a thread stays in the same few pages,
-// and its last calls are in the file however it ends.
+// and its last calls are in the file however it ends. A thread that ends leaves its window to later
+// threads of its name.
 // Invariant: room on the disk is taken before it is used: a full disk ends the trace, not the
 // program.
 #include "tools/tracing/recorder.hpp"
@@ -20,7 +21,9 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/interpose/teams.hpp"
 
@@ -43,7 +46,8 @@ struct Part {
 Part& part = *new Part;  // lives for ever: a destructor of the program may finalize
 
 thread_local constinit Track track;
-unsigned parts = 0;  // opened so far
+std::vector<Track>& left_tracks = *new std::vector<Track>;  // of threads that have ended
+unsigned parts = 0;                                         // opened so far
 bool uses_ticks = true;
 constinit std::atomic<unsigned> recorded_part{0};  // the newest; 0: no recording now
 thread_local Record record_of_nobody;
@@ -102,15 +106,54 @@ void copy_text(char (&to)[bytes], std::string_view from) {
   from.copy(to, bytes - 1);
 }
 
-void name_track(ChunkHeader& chunk, const char* name) {
-  chunk.thread = part.threads++;
-  if (name) {
-    copy_text(chunk.name, name);
-  } else if (gettid() == getpid()) {
-    std::strcpy(chunk.name, "main");
-  } else {
-    pthread_getname_np(pthread_self(), chunk.name, sizeof chunk.name);
+ChunkHeader* window_of(const Track& track) {
+  return reinterpret_cast<ChunkHeader*>(track.first) - 1;
+}
+
+std::string name_of_thread() {
+  if (gettid() == getpid()) return "main";
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return name;
+}
+
+// Called at the end of a thread that has a window.
+void leave_track(void*) {
+  const std::lock_guard lock(part.mutex);
+  if (part.fd >= 0 && track.part == parts) left_tracks.push_back(track);
+  track = {};
+}
+
+// Not a thread_local's destructor: exit() would run it too, and take a lock in a child of fork().
+void leave_track_at_end() {
+  static pthread_key_t key;
+  static const bool has_key = pthread_key_create(&key, &leave_track) == 0;
+  if (has_key) pthread_setspecific(key, &track);
+}
+
+bool try_take_left_track(const std::string& name) {
+  const auto found = std::find_if(left_tracks.begin(), left_tracks.end(),
+                                  [&](const Track& left) { return window_of(left)->name == name; });
+  if (found == left_tracks.end()) return false;
+  track = *found;
+  left_tracks.erase(found);
+  return true;
+}
+
+bool try_take_window(Track& track) {
+  const std::string name = track.name ? track.name : name_of_thread();
+  if (!track.name) {
+    leave_track_at_end();
+    if (try_take_left_track(name)) return true;
   }
+  ChunkHeader* const window = add_window();
+  if (!window) return false;
+  window->thread = part.threads++;
+  copy_text(window->name, name);
+  track.part = parts;
+  track.next = track.first = reinterpret_cast<Record*>(window + 1);
+  track.end = track.first + kRecordsOfChunk;
+  return true;
 }
 
 void describe(const TraceJob& job) {
@@ -136,18 +179,12 @@ Record* take_slowly(Track& track) {
   if (recorded_part == 0) return &record_of_nobody;
   const std::lock_guard lock(part.mutex);
   if (part.fd < 0) return &record_of_nobody;
-  const bool has_window = track.part == parts;
-  ChunkHeader* window = has_window ? reinterpret_cast<ChunkHeader*>(track.first) - 1 : add_window();
-  if (!window || (has_window && !try_flush_window(window))) {
-    ++part.header->left_out;
-    return &record_of_nobody;
-  }
-  if (!has_window) name_track(*window, track.name);
-  track.part = parts;
-  track.first = reinterpret_cast<Record*>(window + 1);
-  track.next = track.first + 1;
-  track.end = track.first + kRecordsOfChunk;
-  return track.first;
+  const bool has_window = track.part == parts || try_take_window(track);
+  if (has_window && track.next == track.end && try_flush_window(window_of(track)))
+    track.next = track.first;
+  if (has_window && track.next != track.end) return track.next++;
+  ++part.header->left_out;
+  return &record_of_nobody;
 }
 
 Record* next_record(Track& track) {
@@ -183,6 +220,7 @@ std::string open_part(const TraceJob& job, const std::string& path) {
   part.fd = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
   if (part.fd < 0) return std::strerror(errno);
   part.chunks = part.threads = 0;
+  left_tracks.clear();
   const std::size_t calls = std::clamp(kMostCallsOfJob / static_cast<std::size_t>(job.n_pes),
                                        kFewestCalls, kMostCallsOfPe);
   part.most_chunks = calls / kRecordsOfChunk;

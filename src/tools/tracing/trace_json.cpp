@@ -32,7 +32,8 @@ std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+    const bool is_ascii = c >= ' ' && c < 0x7f;  // a name may end inside a longer character
+    out += is_ascii ? c : '?';
   }
   return out + '"';
 }

@@ -31,6 +31,7 @@ void HeldRecords::add(Flow& from, const Record& record, const std::byte* data,
   held->record = record;
   DeviceWork& work = held->work;
   work.there = on_device;
+  work.owner = record.index;
   if (on_device) {
     work.kind = kind_of(record, on_device);
     work.bytes = record.kind == RecordKind::put || record.kind == RecordKind::get

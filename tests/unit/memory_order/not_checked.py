@@ -15,6 +15,8 @@ ORDERS = {
     "src/collectives/team_steps.hpp": 1,
     "src/core/active_set_teams.cpp": 1,
     "src/core/active_sets.cpp": 2,
+    "src/gpu/device_segments.cpp": 2,
+    "src/gpu/device_segments.hpp": 2,
     "src/library/splits.cpp": 3,
     "src/proxy/proxy.hpp": 1,
     "src/tools/interpose/interpose.cpp": 1,
