@@ -16,7 +16,7 @@ using network::Head;
 using network::Record;
 using network::RecordKind;
 
-constexpr int kMessages = 40'000;
+constexpr int kMessages = 100'000;
 constexpr int kMostOfOne = 200;  // messages that one receiver takes
 
 struct Letter {
