@@ -3,33 +3,18 @@
 // A group's life, how its operations start, and its messages.
 #include "backend.hpp"
 
-#include <Python.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "checks.hpp"
+#include "without_gil.hpp"
 
 namespace meshmem::pytorch {
 namespace {
 
 using c10d::OpType;
 using Tensors = Backend::Tensors;
-
-// Others run while this thread waits for one that may need Python's lock.
-class WithoutGil {
- public:
-  WithoutGil() : state_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~WithoutGil() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 // Several operations as one: done when all are.
 class WorkOfMany final : public c10d::Work {

@@ -107,7 +107,15 @@ c10::Stream Streams::own_stream(c10::Device device, int peer, bool is_send) {
 }
 
 Streams::~Streams() {
-  for (const auto& [key, stream] : streams_) give_back_stream(stream);
+  std::vector<c10::Stream> unfinished;
+  for (const auto& [key, stream] : streams_)
+    if (!give_back_stream(stream)) unfinished.push_back(stream);
+  const auto last = last_ ? last_->done : nullptr;
+  group_.device_is_done = [unfinished = std::move(unfinished), last] {
+    return (!last || is_done(*last)) &&
+           std::all_of(unfinished.begin(), unfinished.end(),
+                       [](c10::Stream stream) { return is_done(stream); });
+  };
 }
 
 void Streams::keep_order(c10::Stream stream) {

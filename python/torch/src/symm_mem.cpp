@@ -206,7 +206,7 @@ c10::intrusive_ptr<SymmetricMemory> Allocator::rendezvous(void* ptr,
   }
   std::vector<Peer> peers;
   {
-    const Unlocked unlocked;
+    const WithoutGil others_run;
     peers = exchange(group, *allocation, offset);
   }
   auto handle = make_handle(allocation, group->getRank(), std::move(peers), offset);

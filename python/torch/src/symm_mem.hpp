@@ -6,7 +6,6 @@
 // allocates alone, so a tensor's allocation may be at another place in each PE's pool.
 // Included by symm_mem*.cpp.
 #pragma once
-#include <Python.h>
 #include <shmemx.h>
 
 #include <functional>
@@ -18,6 +17,8 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 #include <vector>
+
+#include "without_gil.hpp"
 
 namespace meshmem::pytorch::symm_mem {
 
@@ -70,20 +71,6 @@ struct Allocation {
   size_t pad_bytes;
   std::optional<std::string> default_group;
   std::vector<Meeting> meetings;  // these keep the allocation, until free() clears them
-};
-
-// Other threads of Python run while this one waits. torch calls handles with the lock.
-class Unlocked {
- public:
-  Unlocked() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~Unlocked() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  PyThreadState* state_;
 };
 
 // Where a rank of a group has its allocation, and the tensor in it.

@@ -221,6 +221,62 @@ def test_a_rank_that_hangs_is_named(hanging):
     assert_ends(hanging, r"PE 1 \(rank 1\)")
 
 
+@pytest.fixture(scope="module")
+def few_parts():
+    """The heap has memory for four groups at a time."""
+    return job(3, """
+        dist.init_process_group("meshmem")
+        rank, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
+        def members(n):
+            return dist.new_group(range(n), use_local_synchronization=True)
+        group = members(3)
+        if rank < 2:
+            dist.destroy_process_group(group)
+            del group
+            group = members(2)
+        if rank == 1:  # rank 2's message goes to the memory of the group that rank 0 has left
+            dist.send(torch.ones(100_000), 0, group=group)
+        dist.barrier()
+        if rank == 2:
+            dist.send(torch.full((1000,), 2.), 0, group=group)
+        dist.barrier()
+        if rank == 0:
+            tensor = torch.zeros(100_000)
+            dist.recv(tensor, 1, group=group)
+            say("received", bool(tensor.eq(1).all()))
+        dist.destroy_process_group(group)
+        del group
+        for _ in range(20):
+            group = members(3)
+            dist.all_reduce(torch.ones(1), group=group)
+            dist.destroy_process_group(group)
+            del group
+        groups = [members(3) for _ in range(3)]
+        dist.barrier()
+        if rank == 2:  # the others wait for the part of the first group
+            time.sleep(0.5)
+        dist.destroy_process_group(groups.pop(0))
+        if rank < 2:
+            groups.append(members(2))
+            say("made")
+        dist.barrier()
+        if rank < 2:
+            try:
+                members(2)
+            except RuntimeError as error:
+                say("too many process groups" in str(error))
+    """, SHMEM_SYMMETRIC_SIZE="64m")
+
+
+def test_a_part_waits_for_all_that_had_it(few_parts):
+    assert few_parts.returncode == 0 and "received True\n" in few_parts.stdout, few_parts
+
+
+def test_parts_are_used_again(few_parts):
+    said = few_parts.stdout.splitlines()
+    assert said.count("made") == said.count("True") == 2, few_parts
+
+
 def test_a_callback_that_waits_for_the_program_ends_the_job():
     result = job(2, """
         import threading
