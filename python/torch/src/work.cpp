@@ -92,6 +92,7 @@ bool HostWork::wait(Milliseconds timeout) {
   else
     TORCH_CHECK_WITH(DistBackendError, wait_for_other(timeout), queue_->group().text(), ": ", name_,
                      " was not done in ", timeout.count(), " ms");
+  wait_for_future(*queue_);
   if (const auto error = exception()) std::rethrow_exception(error);
   return true;
 }
@@ -162,10 +163,10 @@ void Queue::call_back(TensorWorkPtr work) {
 }
 
 void Queue::help(HostWork& work) {
-  while (!work.isCompleted()) {
+  while (!work.is_finished()) {
     require_no_child();
     std::unique_lock running(running_, std::try_to_lock);
-    if (running && work.isCompleted()) return;
+    if (running && work.is_finished()) return;
     // The other thread may leave this operation to this thread.
     if (!running || !do_some_and_drop(std::move(running))) work.wait_for_other(kNap);
   }
