@@ -104,7 +104,9 @@ void Crew::require_no_child() const {
   TORCH_CHECK(!is_in_child(), group_->text(), ": a child of fork is no rank");
 }
 
-void Crew::require_open() const { TORCH_CHECK(!ends_, group_->text(), ": the group has ended"); }
+void Crew::require_open() const {
+  TORCH_CHECK(!ends_ && memory().is_of_this_job(), group_->text(), ": the group has ended");
+}
 
 const Crew* Crew::of_callback() { return crew_of_thread; }
 

@@ -139,6 +139,7 @@ void Messages::fail_late_receivers() {
 
 bool Messages::move_chunks() {
   const std::lock_guard lock(mutex_);
+  if (!memory().is_of_this_job()) return false;
   bool has_moved = false;
   for (int rank = 0; rank < group_->n(); ++rank) {
     while (send_chunk(rank)) has_moved = true;

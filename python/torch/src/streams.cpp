@@ -18,6 +18,7 @@ constexpr int kNoPeer = -1;  // the stream of collectives
 constexpr std::uint64_t kFree = 0, kFull = 1;
 
 void require_stage(const Group& group, c10::Device device) {
+  TORCH_CHECK(memory().is_of_this_job(), group.text(), ": the group has ended");
   TORCH_CHECK(group.device_stage, group.text(), " has no memory on ", device,
               ": the library is not for this GPU (meshmem-info), or there are too many groups, or "
               "MESHMEM_DEVICE_HEAP_SIZE is too small");

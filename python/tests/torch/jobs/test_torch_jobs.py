@@ -277,6 +277,28 @@ def test_parts_are_used_again(few_parts):
     assert said.count("made") == said.count("True") == 2, few_parts
 
 
+def test_operations_after_finalize():
+    """Also if the process is a PE of another job by then."""
+    result = job(2, """
+        import meshmem
+        dist.init_process_group("meshmem")
+        group = dist.new_group()
+        for end in (meshmem.finalize, meshmem.init):
+            end()
+            for use in (all_reduce, lambda: dist.send(torch.ones(1), 1 - dist.get_rank())):
+                try:
+                    use()
+                except RuntimeError as error:
+                    say(str(error).partition(": ")[2].splitlines()[0])
+        dist.destroy_process_group()
+        del group
+        say("destroyed")
+    """)
+    assert result.returncode == 0, result
+    assert result.stdout.count("the group has ended") == 8, result
+    assert result.stdout.count("destroyed") == 2, result
+
+
 def test_a_callback_that_waits_for_the_program_ends_the_job():
     result = job(2, """
         import threading
