@@ -119,6 +119,9 @@ class Allocator : public c10d::symmetric_memory::SymmetricMemoryAllocator {
   std::map<char*, std::shared_ptr<Allocation>> allocations_;
 };
 
+// Whether it is memory of a tensor of symm_mem.empty.
+bool is_in_pool(const void* data);
+
 void register_cpu();
 void register_cuda();  // nothing where torch has no CUDA
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
+from meshmem.torch import Experts
 
 ops = torch.ops.symm_mem
 SUMMED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
@@ -430,6 +431,15 @@ def test_splits_without_rows_may_be_behind_the_end(me, n, world):
     back, back_result = torch.zeros(2 * n, 3), torch.zeros_like(result)
     ops.all_to_all_vdev_2d_offset(symmetric(out, world), back, result, back_result, world)
     assert back.equal(source)
+
+
+def test_experts_refuse_it(me, n):
+    """Each rank has a tensor at a place of its own, but experts read one place on all."""
+    with Experts(dist.group.WORLD, hidden=1, top_k=1, experts=n, max_tokens=1) as moe:
+        moe.plan(torch.zeros(0, 1, dtype=torch.int32))
+        with pytest.raises(ValueError, match="^results: memory of symm_mem.empty has another"):
+            moe.combine(torch.zeros(0, 1), results=symm_mem.empty(moe.results.shape, device="cpu",
+                                                                  dtype=moe.results.dtype))
 
 
 def test_operators_in_python(me, n, world):
