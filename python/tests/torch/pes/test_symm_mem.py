@@ -433,6 +433,16 @@ def test_splits_without_rows_may_be_behind_the_end(me, n, world):
     assert back.equal(source)
 
 
+def test_ranks_with_different_numbers_of_rows(me, n, world):
+    source = symmetric(torch.full((2 * n, 3), float(me)), world)
+    splits = symmetric(torch.full((n,), 2 * (me % 2)), world)  # ranks with even numbers have none
+    result, out = torch.zeros(2, n, dtype=torch.int64), torch.zeros(2 * n, 3)
+    ops.all_to_all_vdev(source[:splits.sum()], out, splits, result, world)
+    assert result[0].tolist() == [2 * (rank % 2) for rank in range(n)]
+    assert out[:result[0].sum(), 0].tolist() == [rank for rank in range(1, n, 2) for _ in range(2)]
+    dist.barrier()
+
+
 def test_experts_refuse_it(me, n):
     """Each rank has a tensor at a place of its own, but experts read one place on all."""
     with Experts(dist.group.WORLD, hidden=1, top_k=1, experts=n, max_tokens=1) as moe:
@@ -595,7 +605,7 @@ def test_moves_refuse(me, n, world):
     result = torch.zeros(2, n, dtype=torch.int64)
     refused(ValueError, f"^peer: {n} is not in", lambda: ops.nvshmem_put(tensor, n))
     refused(ValueError, "^root: 7", lambda: ops.nvshmem_broadcast(tensor, 7, world))
-    refused(ValueError, "^in_splits: a split of rank 0 is not in its input",
+    refused(ValueError, "^in_splits: a split of rank 0 is not in its memory",
             lambda: ops.all_to_all_vdev(tensor, torch.zeros(4, 3), splits, result, world))
     refused(ValueError, "^in_splits: it is not symmetric", lambda: ops.all_to_all_vdev(
         tensor, torch.zeros(4, 3), torch.zeros(n, dtype=torch.int64), result, world))
