@@ -270,11 +270,16 @@ OPERATORS: dict[str, typing.Callable[..., typing.Any]] = {
 
 
 def _choose(name: str, function: typing.Callable[..., typing.Any]) -> None:
-    """torch's kernel stays the one of all other backends."""
-    before = library.get_kernel(f"symm_mem::{name}", "CUDA")
+    """torch's kernel, if it has one, stays that of all other backends."""
+    try:
+        before = library.get_kernel(f"symm_mem::{name}", "CUDA")
+    except RuntimeError:  # torch was built without NVSHMEM
+        before = None
 
     def chosen(keys: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
         if symm_mem.get_backend("cuda") != "MESHMEM":
+            if before is None:
+                raise NotImplementedError(f"symm_mem::{name}: this torch has no kernel of its own")
             return before.call_boxed(keys, *arguments, **options)
         tensor = next(value for value in arguments if isinstance(value, torch.Tensor))
         with torch.cuda.device(tensor.device):

@@ -333,6 +333,32 @@ def test_a_rank_that_does_not_answer_ends_the_job():
     assert_ends(result, "members that do not answer")
 
 
+def test_a_gpu_on_one_rank_only():
+    result = job(2, """
+        import meshmem
+        meshmem.init()
+        torch.cuda.is_available = lambda: meshmem.my_pe() == 0
+        dist.init_process_group("meshmem")
+        say(all_reduce())
+    """)
+    assert result.stdout == "2\n2\n", result
+
+
+@pytest.mark.parametrize("missing", ["sys.modules['triton'] = None",
+                                     "torch.library.get_kernel = missing"])
+def test_a_torch_that_has_less(missing):
+    """Neither Triton nor the kernels of NVSHMEM are part of each PyTorch for GPUs."""
+    result = run([sys.executable, "-c", textwrap.dedent(f"""
+        import sys, torch
+        def missing(*_):
+            raise RuntimeError("no kernel")
+        torch.cuda.is_available = lambda: True
+        {missing}
+        import meshmem.torch
+    """)])
+    assert result.returncode == 0, result
+
+
 def test_no_torch():
     result = run([sys.executable, "-c", "import sys; sys.modules['torch'] = None\n"
                   "import meshmem; print(meshmem.name()); import meshmem.torch"])
