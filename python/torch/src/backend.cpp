@@ -124,7 +124,7 @@ Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
   if (tensors.empty() || tensors[0].is_cpu())
     return start_on_host(std::move(call),
                          [tensors, body = std::move(body)](Lane& lane) { body(lane); });
-  if (!queue_->is_idle()) run_on_host([](Lane&) {});  // returns behind the earlier operations
+  if (!queue_->is_idle()) run_on_host([](Lane&) {}, false);
   return begun(streams_.run({call.type, call.name, call.is_async, tensors, call.outputs}, body,
                             [this](std::size_t value) { return greatest_of_all(value); }));
 }
@@ -137,16 +137,17 @@ Backend::WorkPtr Backend::start_on_host(Call call, Body body) {
   return begun(work);
 }
 
-void Backend::run_on_host(Body body) {
+void Backend::run_on_host(Body body, bool is_of_all) {
   auto work = c10::make_intrusive<HostWork>(queue_, OpType::UNKNOWN, "meshmem:compare",
                                             timeout_.load(), Tensors{}, std::move(body));
+  work->is_of_all = is_of_all;
   queue_->submit(work, true);
   work->wait();
 }
 
 std::size_t Backend::greatest_of_all(std::size_t value) {
   std::size_t greatest = 0;
-  run_on_host([&](Lane& lane) { greatest = lane.meet_and_compare(value); });
+  run_on_host([&](Lane& lane) { greatest = lane.meet_and_compare(value); }, true);
   return greatest;
 }
 

@@ -136,7 +136,7 @@ bool Queue::do_some() {
     since_ = Clock::now();
     running_timeout_ = work->timeout_;
     std::uint64_t& n_started = group_->control().n_started;
-    std::atomic_ref(n_started).store(n_started + 1, std::memory_order_relaxed);
+    std::atomic_ref(n_started).store(n_started + work->is_of_all, std::memory_order_relaxed);
   }
   work->run(lane_);
   const std::lock_guard lock(mutex_);
