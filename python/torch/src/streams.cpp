@@ -189,7 +189,9 @@ void Streams::synchronize_caller() const {
   }();
   if (!device) return;
   const c10::Stream caller = guard_of(*device).getStream(*device);
-  if (!is_captured(caller)) caller.synchronize();
+  TORCH_CHECK(!is_captured(caller), group_.text(),
+              ": barrier: a graph cannot capture it; call all_reduce instead");
+  caller.synchronize();
 }
 
 }  // namespace meshmem::pytorch
