@@ -57,8 +57,8 @@ def _between_barriers(hdl: typing.Any) -> Iterator[None]:
 
 def _place(hdl: typing.Any, tensor: torch.Tensor) -> int:
     """Also of a tensor without elements, whose data_ptr() is 0."""
-    begin = tensor.untyped_storage().data_ptr() + tensor.storage_offset() * tensor.element_size()
-    return begin - int(hdl.buffer_ptrs[hdl.rank])
+    first = int(tensor.storage_offset()) * tensor.element_size()
+    return tensor.untyped_storage().data_ptr() + first - int(hdl.buffer_ptrs[hdl.rank])
 
 
 def _remote(hdl: typing.Any, tensor: torch.Tensor, rank: int) -> torch.Tensor:
