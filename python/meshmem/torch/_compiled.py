@@ -80,7 +80,9 @@ def loaded_library(name: str) -> pathlib.Path:
     maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
     found = re.search(rf"^(?:\S+\s+){{5}}(/.*/{re.escape(name)}(?:-\w+)?\.so[\w.]*)$", maps,
                       re.MULTILINE)
-    assert found
+    if not found:
+        raise RuntimeError(f"meshmem.torch: {name} was removed or replaced after the program has "
+                           "loaded it; start the program again")
     return pathlib.Path(found[1])
 
 

@@ -84,8 +84,10 @@ class Experts(TeamObject):
         """Returns the sums of weight * result over each token's choices, [tokens, hidden] of
         result_dtype, in out if it is given.
 
-        weights: [tokens, top_k] of float32. results: the tensor of this name, or a symmetric one of
-        its shape, such as rows. It must not change before the next plan or dispatch.
+        weights: [tokens, top_k] of float32. results: the tensor of this name, rows, or a tensor of
+        its shape over a symmetric array, as meshmem.zeros makes it, at the same place on all PEs.
+        Memory of symm_mem.empty has another place on each PE. It must not change before the next
+        plan or dispatch.
         """
         sums: torch.Tensor = self._handle.combine(weights, out, results)
         increment_version(sums)

@@ -6,6 +6,7 @@ Python. docs/pytorch_symmetric_memory.md is for users.
 """
 from __future__ import annotations
 
+import importlib.util
 import typing
 
 import torch
@@ -86,6 +87,6 @@ def register() -> None:
             ("_low_contention_reduce_scatter", _low_contention_reduce_scatter)):
         _operators.impl(name, function, "CPU")
     _wrap_signals()
-    if torch.cuda.is_available():
+    if torch.cuda.is_available() and importlib.util.find_spec("triton"):
         from . import _symm_mem_cuda
         _symm_mem_cuda.register()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import typing
 import warnings
 from collections.abc import Iterator
@@ -55,7 +56,9 @@ def _between_barriers(hdl: typing.Any) -> Iterator[None]:
 
 
 def _place(hdl: typing.Any, tensor: torch.Tensor) -> int:
-    return tensor.data_ptr() - int(hdl.buffer_ptrs[hdl.rank])
+    """Also of a tensor without elements, whose data_ptr() is 0."""
+    first = int(tensor.storage_offset()) * tensor.element_size()
+    return tensor.untyped_storage().data_ptr() + first - int(hdl.buffer_ptrs[hdl.rank])
 
 
 def _remote(hdl: typing.Any, tensor: torch.Tensor, rank: int) -> torch.Tensor:
@@ -217,16 +220,18 @@ def _exchange(input: torch.Tensor, out: torch.Tensor, splits: torch.Tensor, resu
            and input.shape[1:] == out.shape[1:], "out: its rows are not those of input")
     _check_apart(out, "out", input, "input")
     _check_apart(result, "out_splits_offsets", splits, name)
-    row_bytes = input.element_size() * int(input[0].numel()) if len(input) else 0
+    row_bytes = input.element_size() * math.prod(input.shape[1:])
+    # Ranks may have different numbers of rows, but their allocations have one size.
+    most = (hdl.buffer_size - _place(hdl, input)) // max(row_bytes, 1)
     addresses = row_bytes | _place(hdl, input) | out.data_ptr()
     word_bytes, word = next(found for found in WORDS if addresses % found[0] == 0)
     with _between_barriers(hdl):
         tables = torch.stack([_remote(counts_hdl, splits, rank) for rank in range(n)])
         ranks, counts, starts, places = _layout(tables, hdl.rank, is_rank_major_in, align)
-        is_inside = ((counts > 0) & (starts >= 0) & (counts <= len(input) - starts)
+        is_inside = ((counts > 0) & (starts >= 0) & (counts <= most - starts)
                      & (counts <= len(out) - places))
         torch._assert_async((is_inside | (counts == 0)).all(),
-                            f"{name}: a split is not in input or out")
+                            f"{name}: a split is not in the memory of input, or not in out")
         result[0].copy_(counts.reshape(-1))
         result[1].copy_(places.reshape(-1))
         _gather_kernel[(n_splits, max(1, 128 // n_splits))](
@@ -265,11 +270,16 @@ OPERATORS: dict[str, typing.Callable[..., typing.Any]] = {
 
 
 def _choose(name: str, function: typing.Callable[..., typing.Any]) -> None:
-    """torch's kernel stays the one of all other backends."""
-    before = library.get_kernel(f"symm_mem::{name}", "CUDA")
+    """torch's kernel, if it has one, stays that of all other backends."""
+    try:
+        before = library.get_kernel(f"symm_mem::{name}", "CUDA")
+    except RuntimeError:  # torch was built without NVSHMEM
+        before = None
 
     def chosen(keys: typing.Any, *arguments: typing.Any, **options: typing.Any) -> typing.Any:
         if symm_mem.get_backend("cuda") != "MESHMEM":
+            if before is None:
+                raise NotImplementedError(f"symm_mem::{name}: this torch has no kernel of its own")
             return before.call_boxed(keys, *arguments, **options)
         tensor = next(value for value in arguments if isinstance(value, torch.Tensor))
         with torch.cuda.device(tensor.device):

@@ -3,33 +3,18 @@
 // A group's life, how its operations start, and its messages.
 #include "backend.hpp"
 
-#include <Python.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "checks.hpp"
+#include "without_gil.hpp"
 
 namespace meshmem::pytorch {
 namespace {
 
 using c10d::OpType;
 using Tensors = Backend::Tensors;
-
-// Others run while this thread waits for one that may need Python's lock.
-class WithoutGil {
- public:
-  WithoutGil() : state_(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~WithoutGil() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 // Several operations as one: done when all are.
 class WorkOfMany final : public c10d::Work {
@@ -139,7 +124,7 @@ Backend::WorkPtr Backend::start(Call call, const Tensors& tensors, Body body) {
   if (tensors.empty() || tensors[0].is_cpu())
     return start_on_host(std::move(call),
                          [tensors, body = std::move(body)](Lane& lane) { body(lane); });
-  if (!queue_->is_idle()) run_on_host([](Lane&) {}, false);  // behind the earlier operations
+  if (!queue_->is_idle()) run_on_host([](Lane&) {}, false);
   return begun(streams_.run({call.type, call.name, call.is_async, tensors, call.outputs}, body,
                             [this](std::size_t value) { return greatest_of_all(value); }));
 }
@@ -162,7 +147,7 @@ void Backend::run_on_host(Body body, bool is_of_all) {
 
 std::size_t Backend::greatest_of_all(std::size_t value) {
   std::size_t greatest = 0;
-  run_on_host([&](Lane& lane) { greatest = lane.meet_and_compare(value); });
+  run_on_host([&](Lane& lane) { greatest = lane.meet_and_compare(value); }, true);
   return greatest;
 }
 

@@ -89,9 +89,9 @@ class Backend final : public c10d::Backend {
   // `tensors` are all that the call uses; none: it is of the host.
   WorkPtr start(Call call, const Tensors& tensors, Body body);
   WorkPtr start_on_host(Call call, Body body);
-  // Returns when the host's operations before it and `body` are done. is_of_all: each member calls
-  // it here.
-  void run_on_host(Body body, bool is_of_all = true);
+  // Returns when the host's operations before it and `body` are done. is_of_all: all members run
+  // it.
+  void run_on_host(Body body, bool is_of_all);
   WorkPtr begun(WorkPtr work);
   bool is_coalescing();
   void stop();

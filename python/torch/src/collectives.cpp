@@ -73,9 +73,10 @@ void copy_in(Lane& lane, const Elements& piece, const at::Tensor& flat, std::int
               static_cast<char*>(flat.data_ptr()) + static_cast<std::size_t>(first) * size,
               static_cast<std::size_t>(piece.n) * size);
   }
-  if (piece.reduction.factor.defined()) {
+  if (const at::Tensor& factor = piece.reduction.factor; factor.defined()) {
     const at::Tensor stage = piece.on_stage(flat);
-    stage.mul_(piece.reduction.factor.to(stage.options()));
+    const bool is_number = factor.is_cpu() && factor.dim() == 0;  // not copied to the device
+    stage.mul_(is_number ? factor : factor.to(stage.options()));
   }
 }
 

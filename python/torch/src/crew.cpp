@@ -9,10 +9,13 @@
 #include <chrono>
 #include <thread>
 
+#include "without_gil.hpp"
+
 namespace meshmem::pytorch {
 namespace {
 
 constexpr std::chrono::seconds kLongestCallback{10};  // after the end of the program
+constexpr std::chrono::microseconds kFutureInterval{20};
 
 thread_local const Crew* crew_of_thread = nullptr;
 
@@ -26,6 +29,13 @@ struct PythonUsers {
 PythonUsers& python_users() {
   static PythonUsers& instance = *new PythonUsers;  // threads may outlive all others
   return instance;
+}
+
+// From now on nobody completes a future.
+bool has_left_python() {
+  PythonUsers& users = python_users();
+  const std::lock_guard lock(users.mutex);
+  return users.has_left && users.n == 0;
 }
 
 void release_or_keep(TensorWorkPtr work) {
@@ -59,6 +69,17 @@ bool TensorWork::has_future() {
   return future_ && !future_->completed();
 }
 
+bool TensorWork::isCompleted() { return is_finished() && (!has_future() || has_left_python()); }
+
+void TensorWork::wait_for_future(const Crew& crew) {
+  if (isCompleted()) return;
+  const WithoutGil others_run;
+  while (!isCompleted()) {
+    crew.require_no_child();
+    std::this_thread::sleep_for(kFutureInterval);
+  }
+}
+
 void TensorWork::complete() {
   drop_inputs();
   if (has_future()) try {
@@ -83,7 +104,9 @@ void Crew::require_no_child() const {
   TORCH_CHECK(!is_in_child(), group_->text(), ": a child of fork is no rank");
 }
 
-void Crew::require_open() const { TORCH_CHECK(!ends_, group_->text(), ": the group has ended"); }
+void Crew::require_open() const {
+  TORCH_CHECK(!ends_ && memory().is_of_this_job(), group_->text(), ": the group has ended");
+}
 
 const Crew* Crew::of_callback() { return crew_of_thread; }
 

@@ -18,6 +18,8 @@
 
 namespace meshmem::pytorch {
 
+class Crew;
+
 // An operation that a thread of the host completes.
 class TensorWork : public c10d::Work {
  public:
@@ -26,6 +28,9 @@ class TensorWork : public c10d::Work {
   std::vector<at::Tensor> result() override { return outputs_; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   bool has_future();  // that is not complete
+  // Whether the operation is done. Its future may be complete only later.
+  bool is_finished() { return Work::isCompleted(); }
+  bool isCompleted() override;
   // Drops the inputs and completes the future, which runs callbacks. Called once, after finish().
   void complete();
 
@@ -33,6 +38,9 @@ class TensorWork : public c10d::Work {
   virtual void drop_inputs() {}
   // Waits until another thread has finished it. False after `time`.
   bool wait_for_other(std::chrono::microseconds time);
+  // Waits until another thread has completed the future of a finished work. Its callbacks may still
+  // run.
+  void wait_for_future(const Crew& crew);
 
   const char* name_;
 

@@ -80,12 +80,26 @@ c10::Stream take_stream(c10::Device device) {
   return stream;
 }
 
-void give_back_stream(c10::Stream stream) {
+bool is_done(c10::Stream stream) noexcept try {
   const RelaxedCapture relaxed;
-  if (is_captured(stream) || !stream.query()) return;
+  return !is_captured(stream) && stream.query();
+} catch (const c10::Error&) {
+  return false;
+}
+
+bool is_done(const c10::Event& event) noexcept try {
+  const RelaxedCapture relaxed;
+  return event.query();
+} catch (const c10::Error&) {
+  return false;
+}
+
+bool give_back_stream(c10::Stream stream) {
+  if (!is_done(stream)) return false;
   FreeStreams& free = free_streams();
   const std::lock_guard lock(free.mutex);
   free.all.push_back(stream);
+  return true;
 }
 
 std::shared_ptr<c10::Event> record(c10::Stream stream) {

@@ -23,8 +23,13 @@ bool is_captured(c10::Stream stream);
 // waiting message would block their work. Streams are never destroyed, since PyTorch may still ask
 // them: those that were given back are taken again.
 c10::Stream take_stream(c10::Device device);
-// Keeps a stream with unfinished work, such as a message that nobody answers.
-void give_back_stream(c10::Stream stream);
+// False for a stream with unfinished work, such as a message that nobody answers, or one that is
+// captured: the caller keeps it.
+bool give_back_stream(c10::Stream stream);
+
+// False if the device cannot say, or the stream is captured.
+bool is_done(c10::Stream stream) noexcept;
+bool is_done(const c10::Event& event) noexcept;
 
 // An event behind what the stream has.
 std::shared_ptr<c10::Event> record(c10::Stream stream);

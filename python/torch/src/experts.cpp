@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "symm_mem.hpp"
+
 namespace meshmem::pytorch {
 namespace {
 
@@ -29,6 +31,14 @@ c10::ScalarType dtype_of_moe(int type) {
   for (const MoeType& row : kMoeTypes)
     if (row.type == type) return row.dtype;
   return at::kFloat;
+}
+
+void require_apart(const at::Tensor& tensor, const char* name, const at::Tensor& other,
+                   const char* other_name) {
+  const auto* const begin = static_cast<const char*>(tensor.const_data_ptr());
+  const auto* const other_begin = static_cast<const char*>(other.const_data_ptr());
+  TORCH_CHECK_VALUE(begin + tensor.nbytes() <= other_begin || other_begin + other.nbytes() <= begin,
+                    name, ": it overlaps ", other_name, ", which other PEs use meanwhile");
 }
 
 }  // namespace
@@ -104,6 +114,7 @@ void Experts::dispatch(const at::Tensor& tokens, const std::optional<at::Tensor>
   require_plan();
   TORCH_CHECK(!objection_to_dispatch_ || is_capturing(), "dispatch: ", objection_to_dispatch_);
   require(tokens, "tokens", dtype_, {n_tokens_, hidden()});
+  require_apart(tokens, "tokens", rows(), "rows");
   const bool needs_scales = view_.scales_of_row > 0;
   TORCH_CHECK_VALUE(scales.has_value() == needs_scales, "scales: tokens of ", dtype_,
                     needs_scales ? " need them" : " have none");
@@ -125,6 +136,9 @@ at::Tensor Experts::combine(const at::Tensor& weights, const std::optional<at::T
   require(made, "results", result_dtype_, max_rows({hidden()}));
   TORCH_CHECK_VALUE(shmemx_reached_on_stream(made.const_data_ptr(), made.nbytes()),
                     "results: not in symmetric memory of the device");
+  TORCH_CHECK_VALUE(!symm_mem::is_in_pool(made.const_data_ptr()),
+                    "results: memory of symm_mem.empty has another place on each PE");
+  if (out) require_apart(*out, "out", made, "results");
   const at::Tensor sums = out ? *out : empty({n_tokens_, hidden()}, result_dtype_);
   run(
       [&](shmemx_stream_t stream) {

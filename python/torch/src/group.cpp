@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "without_gil.hpp"
+
 namespace meshmem::pytorch {
 namespace {
 
@@ -50,8 +52,11 @@ Group::Group(int rank, std::vector<int> members, std::string group_name, bool ha
 }
 
 Group::~Group() {
-  if (part != Stages::kNone) memory().host.give_back(part);
-  if (device_part != Stages::kNone) memory().device.give_back(device_part);
+  if (!memory().is_of_this_job()) return;
+  const WithoutGil others_run;
+  if (part != Stages::kNone) memory().host.give_back(part, pes, [] { return true; });
+  if (device_part != Stages::kNone)
+    memory().device.give_back(device_part, pes, std::move(device_is_done));
 }
 
 std::string Group::text() const {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,8 @@ struct Group {
   GroupTeam own_team;
   shmem_team_t team;  // own_team's
   int part = Stages::kNone, device_part = Stages::kNone;
+  // Whether the device has done what streams have begun with the part.
+  std::function<bool()> device_is_done = [] { return true; };
   char* stage = nullptr;
   char* device_stage = nullptr;  // null without GPUs, and where all parts are taken
   // The team's collectives on streams take tensors where they are. The same on all members.

@@ -32,16 +32,16 @@ bool MessageWork::wait(Milliseconds timeout) {
   const Milliseconds longest =
       timeout == kNoTimeout ? timeout_ : std::min(timeout, kLongestTimeout);
   const auto end = Clock::now() + longest;
-  for (int n_idle = 0; !isCompleted();) {
+  for (int n_idle = 0; !is_finished();) {
     messages_->require_no_child();
     n_idle = messages_->progress() ? 0 : n_idle + 1;
-    if (n_idle < kPolls) {
+    if (n_idle < kPolls)
       std::this_thread::yield();
-      continue;
-    }
-    wait_for_other(kPollInterval);
-    if (!isCompleted() && Clock::now() >= end) std::rethrow_exception(late(longest));
+    else
+      wait_for_other(kPollInterval);
+    if (!is_finished() && Clock::now() >= end) std::rethrow_exception(late(longest));
   }
+  wait_for_future(*messages_);
   if (const auto error = exception()) std::rethrow_exception(error);
   return true;
 }
@@ -139,6 +139,7 @@ void Messages::fail_late_receivers() {
 
 bool Messages::move_chunks() {
   const std::lock_guard lock(mutex_);
+  if (!memory().is_of_this_job()) return false;
   bool has_moved = false;
   for (int rank = 0; rank < group_->n(); ++rank) {
     while (send_chunk(rank)) has_moved = true;

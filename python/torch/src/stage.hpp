@@ -2,13 +2,15 @@
 //
 // The symmetric memory by which groups move tensors of ordinary memory. It is allocated with the
 // first group, by all PEs, and divided into equal parts, one for each group.
-// Invariant: the members of a group have the same part, which none of them uses for another group.
+// Invariant: the members of a group have the same part. A member uses it for another group only
+// after all members have left it, since a late one may still read it, or send messages there.
 #pragma once
 #include <shmemx.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -23,17 +25,34 @@ class Stages {
   // Collective over the team. kNone: the members have no free part in common.
   static constexpr int kNone = -1;
   int take(shmem_team_t team);
-  void give_back(int part);  // not collective
+  // Not collective. `pes`: the group's members. `is_done`: whether the device has done all that
+  // this PE has begun there.
+  void give_back(int part, std::vector<int> pes, std::function<bool()> is_done);
   char* part(int number) const { return memory_ + static_cast<std::size_t>(number) * part_bytes_; }
   std::size_t part_bytes() const { return part_bytes_; }
 
  private:
-  std::uint64_t free_parts(bool also_resting);
+  // A part that this PE has given back, while other members may still use it.
+  struct Leaving {
+    int part;
+    std::vector<int> pes;
+    std::function<bool()> is_done;
+    bool has_left = false;  // and has told the members
+  };
+  // Sets of parts, one bit for each.
+  struct Parts {
+    std::uint64_t free, leaving;
+  };
+  Parts find_parts();
+  void free_left_parts();
+  bool is_left(Leaving& part);
 
-  std::mutex mutex_;  // of the free parts
+  std::mutex mutex_;  // of the next two
+  std::uint64_t free_ = 0;
+  std::vector<Leaving> leaving_;
   char* memory_ = nullptr;
   std::size_t part_bytes_ = 0;
-  std::deque<int> free_;  // parts that were given back first are first
+  std::uint64_t* n_left_ = nullptr;  // symmetric, of the host: members that have left each part
 };
 
 struct Memory {
@@ -46,9 +65,12 @@ struct Memory {
   // `agreeing` until it has done what they agree on.
   std::uint64_t agree(shmem_team_t team, std::uint64_t mine);
   std::mutex agreeing;
+  // False after shmem_finalize, also in the process's next job, and in a child of fork.
+  bool is_of_this_job() const;
 
  private:
-  std::uint64_t* words_ = nullptr;  // symmetric: a source and a result
+  std::uint64_t* words_ = nullptr;  // symmetric: a source, a result, and a mark
+  pid_t process_ = 0;
 };
 Memory& memory();
 

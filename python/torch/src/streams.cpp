@@ -18,6 +18,7 @@ constexpr int kNoPeer = -1;  // the stream of collectives
 constexpr std::uint64_t kFree = 0, kFull = 1;
 
 void require_stage(const Group& group, c10::Device device) {
+  TORCH_CHECK(memory().is_of_this_job(), group.text(), ": the group has ended");
   TORCH_CHECK(group.device_stage, group.text(), " has no memory on ", device,
               ": the library is not for this GPU (meshmem-info), or there are too many groups, or "
               "MESHMEM_DEVICE_HEAP_SIZE is too small");
@@ -107,7 +108,15 @@ c10::Stream Streams::own_stream(c10::Device device, int peer, bool is_send) {
 }
 
 Streams::~Streams() {
-  for (const auto& [key, stream] : streams_) give_back_stream(stream);
+  std::vector<c10::Stream> unfinished;
+  for (const auto& [key, stream] : streams_)
+    if (!give_back_stream(stream)) unfinished.push_back(stream);
+  const auto last = last_ ? last_->done : nullptr;
+  group_.device_is_done = [unfinished = std::move(unfinished), last] {
+    return (!last || is_done(*last)) &&
+           std::all_of(unfinished.begin(), unfinished.end(),
+                       [](c10::Stream stream) { return is_done(stream); });
+  };
 }
 
 void Streams::keep_order(c10::Stream stream) {
@@ -180,7 +189,9 @@ void Streams::synchronize_caller() const {
   }();
   if (!device) return;
   const c10::Stream caller = guard_of(*device).getStream(*device);
-  if (!is_captured(caller)) caller.synchronize();
+  TORCH_CHECK(!is_captured(caller), group_.text(),
+              ": barrier: a graph cannot capture it; call all_reduce instead");
+  caller.synchronize();
 }
 
 }  // namespace meshmem::pytorch

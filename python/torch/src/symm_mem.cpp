@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
@@ -72,6 +73,16 @@ size_t expected_heap(long hints) {
          shmem_team_n_pes(SHMEM_TEAM_SHARED);
 }
 
+// Places and sizes of all pools, which stay until the job ends.
+struct Pools {
+  std::mutex mutex;
+  std::vector<std::pair<const char*, size_t>> all;
+};
+Pools& all_pools() {
+  static Pools& instance = *new Pools;
+  return instance;
+}
+
 size_t agreed_minimum(size_t mine) {
   auto* const sizes =
       static_cast<size_t*>(shmem_malloc_with_hints(2 * sizeof(size_t), SHMEMX_MALLOC_HOST));
@@ -93,12 +104,24 @@ void require_started() {
   if (!is_started) start();
 }
 
+bool is_in_pool(const void* data) {
+  Pools& pools = all_pools();
+  const std::lock_guard lock(pools.mutex);
+  const auto* const at = static_cast<const char*>(data);
+  return std::any_of(pools.all.begin(), pools.all.end(), [at](const auto& pool) {
+    return at >= pool.first && at < pool.first + pool.second;
+  });
+}
+
 Pool::Pool(long hints) : size_(agreed_minimum(expected_heap(hints))) {
   while (!base_ && (size_ /= 2) >= kUnit)
     base_ = static_cast<char*>(shmem_malloc_with_hints(size_ / kUnit * kUnit, hints));
   TORCH_CHECK(base_, "symm_mem.empty: there is no symmetric memory",
               hints & SHMEMX_MALLOC_DEVICE ? " of a GPU" : "");
   free_[base_] = size_ = size_ / kUnit * kUnit;
+  Pools& pools = all_pools();
+  const std::lock_guard lock(pools.mutex);
+  pools.all.emplace_back(base_, size_);
 }
 
 char* Pool::take(size_t bytes) {
@@ -206,7 +229,7 @@ c10::intrusive_ptr<SymmetricMemory> Allocator::rendezvous(void* ptr,
   }
   std::vector<Peer> peers;
   {
-    const Unlocked unlocked;
+    const WithoutGil others_run;
     peers = exchange(group, *allocation, offset);
   }
   auto handle = make_handle(allocation, group->getRank(), std::move(peers), offset);

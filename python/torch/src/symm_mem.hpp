@@ -6,7 +6,6 @@
 // allocates alone, so a tensor's allocation may be at another place in each PE's pool.
 // Included by symm_mem*.cpp.
 #pragma once
-#include <Python.h>
 #include <shmemx.h>
 
 #include <functional>
@@ -18,6 +17,8 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 #include <vector>
+
+#include "without_gil.hpp"
 
 namespace meshmem::pytorch::symm_mem {
 
@@ -72,20 +73,6 @@ struct Allocation {
   std::vector<Meeting> meetings;  // these keep the allocation, until free() clears them
 };
 
-// Other threads of Python run while this one waits. torch calls handles with the lock.
-class Unlocked {
- public:
-  Unlocked() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~Unlocked() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  PyThreadState* state_;
-};
-
 // Where a rank of a group has its allocation, and the tensor in it.
 struct Peer {
   int64_t pe;
@@ -131,6 +118,9 @@ class Allocator : public c10d::symmetric_memory::SymmetricMemoryAllocator {
   std::shared_ptr<Pool> pool_;
   std::map<char*, std::shared_ptr<Allocation>> allocations_;
 };
+
+// Whether it is memory of a tensor of symm_mem.empty.
+bool is_in_pool(const void* data);
 
 void register_cpu();
 void register_cuda();  // nothing where torch has no CUDA

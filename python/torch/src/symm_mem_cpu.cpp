@@ -95,18 +95,18 @@ void CpuMemory::wait(int src_rank, int channel, size_t timeout_ms, const char* r
 }
 
 void CpuMemory::put_signal(int dst_rank, int channel, size_t timeout_ms) {
-  const Unlocked unlocked;
+  const WithoutGil others_run;
   shmem_quiet();
   put(dst_rank, channel, timeout_ms, "put_signal");
 }
 
 void CpuMemory::wait_signal(int src_rank, int channel, size_t timeout_ms) {
-  const Unlocked unlocked;
+  const WithoutGil others_run;
   wait(src_rank, channel, timeout_ms, "wait_signal");
 }
 
 void CpuMemory::barrier(int channel, size_t timeout_ms) {
-  const Unlocked unlocked;
+  const WithoutGil others_run;
   shmem_quiet();
   for (int step = 1; step < get_world_size(); ++step)
     put((rank_ + step) % get_world_size(), channel, timeout_ms, "barrier");

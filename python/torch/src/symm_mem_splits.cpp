@@ -3,6 +3,7 @@
 // All-to-alls of rows of CPU tensors, with numbers of rows that each rank has in a tensor.
 // Invariant: a rank writes only its own outputs, and reads the others' inputs between the barriers.
 #include <algorithm>
+#include <limits>
 
 #include "symm_mem_ops.hpp"
 
@@ -44,7 +45,11 @@ void all_to_all(const at::Tensor& input, at::Tensor& out, const at::Tensor& spli
       input.dim() > 0 && out.dim() == input.dim() && input.sizes().slice(1) == out.sizes().slice(1),
       "out: it has shape ", out.sizes(), ", but input has ", input.sizes());
   const int n_experts = static_cast<int>(n_splits / n);
-  const size_t row = input.size(0) ? input.nbytes() / input.size(0) : 0;
+  size_t row = input.element_size();
+  for (const int64_t size : input.sizes().slice(1)) row *= static_cast<size_t>(size);
+  // Ranks may have different numbers of rows, but their allocations have one size.
+  const auto most = row ? static_cast<int64_t>((memory.get_buffer_size() - from.offset) / row)
+                        : std::numeric_limits<int64_t>::max();
   auto* const out_counts = result.mutable_data_ptr<int64_t>();
   auto* const out_offsets = out_counts + n_splits;
 
@@ -67,8 +72,8 @@ void all_to_all(const at::Tensor& input, at::Tensor& out, const at::Tensor& spli
         int64_t source = layout.has_offsets ? table[n_splits + at] : 0;
         for (int64_t i = 0; !layout.has_offsets && i < at; ++i) source += table[i];
         if (count != 0) {  // the place of no rows may be behind the end
-          TORCH_CHECK_VALUE(count > 0 && source >= 0 && count <= input.size(0) - source,
-                            splits_name, ": a split of rank ", rank, " is not in its input");
+          TORCH_CHECK_VALUE(count > 0 && source >= 0 && count <= most - source, splits_name,
+                            ": a split of rank ", rank, " is not in its memory");
           TORCH_CHECK_VALUE(count <= out.size(0) - place, "out: its ", out.size(0),
                             " rows are too few");
           shmem_getmem(static_cast<char*>(out.mutable_data_ptr()) + place * row,

@@ -92,6 +92,7 @@ bool HostWork::wait(Milliseconds timeout) {
   else
     TORCH_CHECK_WITH(DistBackendError, wait_for_other(timeout), queue_->group().text(), ": ", name_,
                      " was not done in ", timeout.count(), " ms");
+  wait_for_future(*queue_);
   if (const auto error = exception()) std::rethrow_exception(error);
   return true;
 }
@@ -135,8 +136,7 @@ bool Queue::do_some() {
     since_ = Clock::now();
     running_timeout_ = work->timeout_;
     std::uint64_t& n_started = group_->control().n_started;
-    if (work->is_of_all)
-      std::atomic_ref(n_started).store(n_started + 1, std::memory_order_relaxed);
+    std::atomic_ref(n_started).store(n_started + work->is_of_all, std::memory_order_relaxed);
   }
   work->run(lane_);
   const std::lock_guard lock(mutex_);
@@ -163,10 +163,10 @@ void Queue::call_back(TensorWorkPtr work) {
 }
 
 void Queue::help(HostWork& work) {
-  while (!work.isCompleted()) {
+  while (!work.is_finished()) {
     require_no_child();
     std::unique_lock running(running_, std::try_to_lock);
-    if (running && work.isCompleted()) return;
+    if (running && work.is_finished()) return;
     // The other thread may leave this operation to this thread.
     if (!running || !do_some_and_drop(std::move(running))) work.wait_for_other(kNap);
   }

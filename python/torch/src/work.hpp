@@ -32,7 +32,7 @@ class HostWork final : public TensorWork {
   HostWork(std::shared_ptr<Queue> queue, c10d::OpType type, const char* name, Milliseconds timeout,
            std::vector<at::Tensor> outputs, Body body);
   bool wait(Milliseconds timeout = kNoTimeout) override;
-  bool is_of_all = true;  // each member has this operation, so members can compare their counts
+  bool is_of_all = true;  // else this member alone has it, so it does not count as an operation
 
  private:
   friend class Queue;

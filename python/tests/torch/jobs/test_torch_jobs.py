@@ -221,6 +221,84 @@ def test_a_rank_that_hangs_is_named(hanging):
     assert_ends(hanging, r"PE 1 \(rank 1\)")
 
 
+@pytest.fixture(scope="module")
+def few_parts():
+    """The heap has memory for four groups at a time."""
+    return job(3, """
+        dist.init_process_group("meshmem")
+        rank, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
+        def members(n):
+            return dist.new_group(range(n), use_local_synchronization=True)
+        group = members(3)
+        if rank < 2:
+            dist.destroy_process_group(group)
+            del group
+            group = members(2)
+        if rank == 1:  # rank 2's message goes to the memory of the group that rank 0 has left
+            dist.send(torch.ones(100_000), 0, group=group)
+        dist.barrier()
+        if rank == 2:
+            dist.send(torch.full((1000,), 2.), 0, group=group)
+        dist.barrier()
+        if rank == 0:
+            tensor = torch.zeros(100_000)
+            dist.recv(tensor, 1, group=group)
+            say("received", bool(tensor.eq(1).all()))
+        dist.destroy_process_group(group)
+        del group
+        for _ in range(20):
+            group = members(3)
+            dist.all_reduce(torch.ones(1), group=group)
+            dist.destroy_process_group(group)
+            del group
+        groups = [members(3) for _ in range(3)]
+        dist.barrier()
+        if rank == 2:  # the others wait for the part of the first group
+            time.sleep(0.5)
+        dist.destroy_process_group(groups.pop(0))
+        if rank < 2:
+            groups.append(members(2))
+            say("made")
+        dist.barrier()
+        if rank < 2:
+            try:
+                members(2)
+            except RuntimeError as error:
+                say("too many process groups" in str(error))
+    """, SHMEM_SYMMETRIC_SIZE="64m")
+
+
+def test_a_part_waits_for_all_that_had_it(few_parts):
+    assert few_parts.returncode == 0 and "received True\n" in few_parts.stdout, few_parts
+
+
+def test_parts_are_used_again(few_parts):
+    said = few_parts.stdout.splitlines()
+    assert said.count("made") == said.count("True") == 2, few_parts
+
+
+def test_operations_after_finalize():
+    """Also if the process is a PE of another job by then."""
+    result = job(2, """
+        import meshmem
+        dist.init_process_group("meshmem")
+        group = dist.new_group()
+        for end in (meshmem.finalize, meshmem.init):
+            end()
+            for use in (all_reduce, lambda: dist.send(torch.ones(1), 1 - dist.get_rank())):
+                try:
+                    use()
+                except RuntimeError as error:
+                    say(str(error).partition(": ")[2].splitlines()[0])
+        dist.destroy_process_group()
+        del group
+        say("destroyed")
+    """)
+    assert result.returncode == 0, result
+    assert result.stdout.count("the group has ended") == 8, result
+    assert result.stdout.count("destroyed") == 2, result
+
+
 def test_a_callback_that_waits_for_the_program_ends_the_job():
     result = job(2, """
         import threading
@@ -255,6 +333,32 @@ def test_a_rank_that_does_not_answer_ends_the_job():
     assert_ends(result, "members that do not answer")
 
 
+def test_a_gpu_on_one_rank_only():
+    result = job(2, """
+        import meshmem
+        meshmem.init()
+        torch.cuda.is_available = lambda: meshmem.my_pe() == 0
+        dist.init_process_group("meshmem")
+        say(all_reduce())
+    """)
+    assert result.stdout == "2\n2\n", result
+
+
+@pytest.mark.parametrize("missing", ["sys.modules['triton'] = None",
+                                     "torch.library.get_kernel = missing"])
+def test_a_torch_that_has_less(missing):
+    """Neither Triton nor the kernels of NVSHMEM are part of each PyTorch for GPUs."""
+    result = run([sys.executable, "-c", textwrap.dedent(f"""
+        import sys, torch
+        def missing(*_):
+            raise RuntimeError("no kernel")
+        torch.cuda.is_available = lambda: True
+        {missing}
+        import meshmem.torch
+    """)])
+    assert result.returncode == 0, result
+
+
 def test_no_torch():
     result = run([sys.executable, "-c", "import sys; sys.modules['torch'] = None\n"
                   "import meshmem; print(meshmem.name()); import meshmem.torch"])
@@ -283,6 +387,10 @@ def alone():
         ctypes.CDLL(str(copy), os.RTLD_LOCAL)
         print(_compiled.loaded_library("libcopy") == copy)
         shutil.rmtree(copy.parents[1])
+        try:
+            _compiled.loaded_library("libcopy")
+        except RuntimeError as error:
+            print(str(error).partition(";")[0])
     """)])
 
 
@@ -299,7 +407,9 @@ def test_another_torch(alone):
 
 def test_the_command_that_compiles(alone):
     """It may have options of Python, and find the library in a path with spaces."""
-    assert alone.returncode == 0 and alone.stdout.splitlines()[3:] == ["True"], alone
+    assert alone.returncode == 0 and alone.stdout.splitlines()[3:] == [
+        "True", "meshmem.torch: libcopy was removed or replaced after the program has loaded it"
+    ], alone
 
 
 def test_the_example(tmp_path):

@@ -55,6 +55,30 @@ def test_thousands_may_wait_at_once(me, n):
     assert all(tensor[0] == n for tensor in tensors)
 
 
+@pytest.mark.parametrize("value", [lambda work, future: future.value()[0],
+                                   lambda work, future: work.is_completed() and future.done()])
+def test_complete_when_its_operation_is(me, n, value):
+    for _ in range(100):
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        future = work.get_future()
+        waited = future.then(lambda _: work.wait())  # also the operation whose callback this is
+        work.wait()
+        assert value(work, future)
+        waited.wait()
+
+
+def test_complete_when_its_message_is(me, n):
+    if n < 2 or me > 1:
+        return
+    for _ in range(100):
+        sent = dist.isend(torch.ones(1), 1 - me)
+        work = dist.irecv(torch.zeros(1), 1 - me)
+        future = work.get_future()
+        work.wait()
+        assert future.value()[0] == 1
+        sent.wait()
+
+
 def test_a_thread_that_waits_runs_none(me, n):
     if n == 1 or me > 1:
         return

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
+from meshmem.torch import Experts
 
 ops = torch.ops.symm_mem
 SUMMED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
@@ -432,6 +433,25 @@ def test_splits_without_rows_may_be_behind_the_end(me, n, world):
     assert back.equal(source)
 
 
+def test_ranks_with_different_numbers_of_rows(me, n, world):
+    source = symmetric(torch.full((2 * n, 3), float(me)), world)
+    splits = symmetric(torch.full((n,), 2 * (me % 2)), world)  # ranks with even numbers have none
+    result, out = torch.zeros(2, n, dtype=torch.int64), torch.zeros(2 * n, 3)
+    ops.all_to_all_vdev(source[:splits.sum()], out, splits, result, world)
+    assert result[0].tolist() == [2 * (rank % 2) for rank in range(n)]
+    assert out[:result[0].sum(), 0].tolist() == [rank for rank in range(1, n, 2) for _ in range(2)]
+    dist.barrier()
+
+
+def test_experts_refuse_it(me, n):
+    """Each rank has a tensor at a place of its own, but experts read one place on all."""
+    with Experts(dist.group.WORLD, hidden=1, top_k=1, experts=n, max_tokens=1) as moe:
+        moe.plan(torch.zeros(0, 1, dtype=torch.int32))
+        with pytest.raises(ValueError, match="^results: memory of symm_mem.empty has another"):
+            moe.combine(torch.zeros(0, 1), results=symm_mem.empty(moe.results.shape, device="cpu",
+                                                                  dtype=moe.results.dtype))
+
+
 def test_operators_in_python(me, n, world):
     """Those that torch writes in Python; some need another collective of the group."""
     tensor = symmetric(values_of(me, 8).view(2, 4), world)
@@ -585,7 +605,7 @@ def test_moves_refuse(me, n, world):
     result = torch.zeros(2, n, dtype=torch.int64)
     refused(ValueError, f"^peer: {n} is not in", lambda: ops.nvshmem_put(tensor, n))
     refused(ValueError, "^root: 7", lambda: ops.nvshmem_broadcast(tensor, 7, world))
-    refused(ValueError, "^in_splits: a split of rank 0 is not in its input",
+    refused(ValueError, "^in_splits: a split of rank 0 is not in its memory",
             lambda: ops.all_to_all_vdev(tensor, torch.zeros(4, 3), splits, result, world))
     refused(ValueError, "^in_splits: it is not symmetric", lambda: ops.all_to_all_vdev(
         tensor, torch.zeros(4, 3), torch.zeros(n, dtype=torch.int64), result, world))

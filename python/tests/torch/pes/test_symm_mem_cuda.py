@@ -107,6 +107,15 @@ def test_splits_without_rows_may_be_behind_the_end(cuda, me, n, world):
     dist.barrier()
 
 
+def test_ranks_with_different_numbers_of_rows(cuda, me, n, world):
+    source = symmetric(torch.full((2 * n, 3), float(me)), world)
+    splits = symmetric(torch.full((n,), 2 * (me % 2)), world)
+    result, out = torch.zeros(2, n, dtype=torch.int64), torch.zeros(2 * n, 3)
+    cuda.all_to_all_vdev(source[:splits.sum()], out, splits, result, world)
+    assert out[:result[0].sum(), 0].tolist() == [rank for rank in range(1, n, 2) for _ in range(2)]
+    dist.barrier()
+
+
 def test_an_exception_on_one_rank_lets_the_others_go_on(cuda, me, n, world):
     tensor = symmetric(random(me, 12), world)
     out = torch.zeros(1).expand(12)  # one element, so it cannot take the sum
