@@ -130,12 +130,12 @@ std::optional<std::string> start(const char* routine, int thread_level,
   if (runtime().names() != NamesOf::openshmem)
     thread_level = std::max(thread_level, SHMEM_THREAD_SERIALIZED);
   if (!error) error = make_ready(routine, thread_level, begin);
-  error = close_again_on(error, routine);
+  if ((error = close_again_on(error, routine))) return error;
   const bool may_wait_for_ever = runtime().environment().timeout == 0;
   set_acts_alone(thread_level == SHMEM_THREAD_SINGLE && is_only_thread && !may_wait_for_ever &&
                  kDevicesAreProcessors &&
                  has_places_of_job(address_map.my_pe, static_cast<int>(address_map.n_pes)));
-  return error;
+  return std::nullopt;
 }
 
 }  // namespace
