@@ -71,9 +71,13 @@ class TestRaces(RacesTest):
     def test_threads_that_were_not_asked_for(self):
         for name, (routine, text) in WARNED.items():
             with self.subTest(name):
-                result = self.oshrun(*self.words, "-n", 2, PROGRAM, name)
-                self.assertEqual(result.status, 0, result)
-                lines = re.findall(rf"races: {routine}, in \w+.*: .*{text}.*goes on", result.err)
+                for _ in range(5):  # calls that did not overlap are no mistake yet
+                    result = self.oshrun(*self.words, "-n", 2, PROGRAM, name)
+                    self.assertEqual(result.status, 0, result)
+                    lines = re.findall(rf"races: {routine}, in \w+.*: .*{text}.*goes on",
+                                       result.err)
+                    if lines:
+                        break
                 self.assertIn(len(lines), (1, 2), result)  # at most one of each PE
 
     def test_calls_are_checked_too_if_asked_for(self):
