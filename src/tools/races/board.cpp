@@ -119,7 +119,7 @@ std::string Board::open(const TraceJob& job) {
   n_strands_ =
       static_cast<unsigned>(std::clamp<std::size_t>(kMostWorkers / n_pes_, 1, kMaxStrands));
   // With more than one context there are kMaxStrands strands, so no row is left out.
-  // A PE that polls is told of the last signal of each strand, which has to say all.
+  // PEs that poll learn only of the last signal of each strand. So all contexts count as one there.
   const std::size_t most_contexts = job.polls ? 1 : kMaxContexts;
   n_contexts_ = static_cast<unsigned>(
       std::clamp<std::size_t>(kMostWorkers / (n_pes_ * n_strands_), 1, most_contexts));
